@@ -224,6 +224,13 @@ TEST(BiasActivation, AddsTheBiasOfTheColumnAndCutsAtZero) {
   expect_formulas<kernels::BiasActivation>({{2, y}});
 }
 
+TEST(Relu, KeepsWhatIsPositive) {
+  const FormulaOf<kernels::Relu> y = [](const TrialOf<kernels::Relu>& t, std::int64_t i) {
+    return std::max(value_at(t, 0, i), 0.0);
+  };
+  expect_formulas<kernels::Relu>({{1, y}});
+}
+
 TEST(ReluGradient, PassesWhereTheActivationWasPositive) {
   const Formula dx = [](const KernelTrial& t, std::int64_t i) {
     return value_at(t, 0, i) > 0 ? value_at(t, 1, i) : 0;

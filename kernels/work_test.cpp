@@ -122,6 +122,7 @@ TEST(Work, AgreesWithHandValues) {
       hand<kernels::SumParts>({3, 5}, DType::bf16, {true}, {66, 6, 15}),
       hand<kernels::BiasActivation>({2, 3}, DType::fp32, {true}, {36, 24, 12}),
       hand<kernels::BiasActivation>({2, 3}, DType::fp32, {false}, {36, 24, 6}),
+      hand<kernels::Relu>({2, 3}, DType::bf16, {}, {12, 12, 6}),
       hand<kernels::ReluGradient>({2, 3}, DType::bf16, {}, {24, 12, 6}),
       hand<kernels::BiasGradient>({2, 3}, DType::fp32, {true}, {36, 12, 6}),
       hand<kernels::ColumnParts>({4, 3, 2}, DType::bf16, {}, {24, 24, 12}),

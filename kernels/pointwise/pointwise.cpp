@@ -199,6 +199,13 @@ void bias_reference(const CallOf<kernels::BiasGelu>& call) {
   }
 }
 
+void relu_reference(const CallOf<kernels::Relu>& call) {
+  for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
+    const double x = number_at(call.buffers[0], call.dtype, i);
+    set_number(call.buffers[1], call.dtype, i, x < 0 ? 0.0 : x);
+  }
+}
+
 constexpr auto relu_gradient_operands = operands_of<kernels::ReluGradient>({
     {"y", Access::read, extent::elements},
     {"dy", Access::read, extent::elements},
@@ -314,6 +321,7 @@ std::vector<Kernel> pointwise_kernels() {
                                              flops_an_element<(1 + gelu_operations)>),
       row<kernels::Silu, silu_reference>(gelu_operands, flops_an_element<4>),
       row<kernels::SiluGradient, silu_gradient_reference>(gradient_operands, flops_an_element<8>),
+      row<kernels::Relu, relu_reference>(gelu_operands, flops_an_element<1>),
       row<kernels::ReluGradient, relu_gradient_reference>(relu_gradient_operands,
                                                           flops_an_element<1>),
       row<kernels::SumParts, sum_parts_reference>(sum_parts_operands, parts_of_columns),

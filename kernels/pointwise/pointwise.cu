@@ -700,6 +700,41 @@ Launch kernels::SiluGradient::prepare(const Shape& shape, DType dtype, const Att
 
 namespace {
 
+// y may be x.
+template <class Number>
+struct ReluOnDevice {
+  const Number* x;
+  Number* y;
+
+  template <int count>
+  __device__ void apply(std::int64_t first) const {
+    auto pack = load<count>(x, first);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      if (to_float(pack.values[i]) < 0.0f) pack.values[i] = from_float<Number>(0.0f);
+    }
+    store<count>(y, first, pack);
+  }
+};
+
+}  // namespace
+
+Launch kernels::Relu::prepare(const Shape& shape, DType dtype, const Attributes&,
+                              const LaunchContext&) {
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    constexpr int count = access_bytes / sizeof(Number);
+    return [elements = elements_of(shape)](void* const* buffers, cudaStream_t stream) {
+      const ReluOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
+                                         static_cast<Number*>(buffers[1])};
+      launch_elementwise<count>(name, elements, element, aligned_to_access(element.x, element.y),
+                                stream);
+    };
+  });
+}
+
+namespace {
+
 // dx may be dy, so no pointer is `__restrict__`: each thread loads its pack before it stores it.
 template <class Number>
 struct ReluGradientOnDevice {

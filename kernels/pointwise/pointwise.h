@@ -184,6 +184,16 @@ struct SiluGradient {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
+// y = max(x, 0), element by element; a NaN stays a NaN.
+//   shape     rows, columns (only their product counts)
+//   operands  x, y (may be x)
+struct Relu {
+  static constexpr std::string_view name = "relu";
+  using Shape = MatrixShape;
+  using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
 // dx = dy where the activation y was positive, else 0.
 //   shape     rows x columns elements
 //   operands  y, dy, dx; dx may be dy

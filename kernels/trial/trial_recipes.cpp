@@ -185,6 +185,7 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::Attention>(sequences_of_heads()),
       recipe<kernels::AttentionGradient>(sequences_of_heads(), {{}}, {}, attend),
       recipe<kernels::BiasActivation>(matrices, {{false}, {true}}),
+      recipe<kernels::Relu>(matrices),
       recipe<kernels::ReluGradient>(matrices),
       recipe<kernels::TimeBias>(images_of_samples),
       recipe<kernels::ResidualBias>(images_of_samples),

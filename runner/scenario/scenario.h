@@ -23,7 +23,7 @@ struct ModelKnobs {
   std::int64_t kernels = 10;    // spin, elementwise: kernels a step
   std::int64_t kernel_us = 10;  // spin: duration of each, by the device's clock
   DType dtype = DType::fp32;
-  bool inplace = true;  // mlp, elementwise: results overwrite their operands
+  bool inplace = true;  // mlp, resnet, elementwise: results overwrite their operands
   std::int64_t workspace_bytes = 32LL * 1024 * 1024;  // of a GEMM; default of cuBLAS for Hopper
   // For transformers.
   std::int64_t seq = 256;   // tokens of a sample

@@ -119,6 +119,9 @@ void append_resnets(std::vector<ModelCase>& cases) {
   plain.batch.size = 4;
   plain.optim.kind = OptimKind::momentum;
   cases.push_back({"fp32_resnet", plain});
+  Knobs unfused = plain;
+  unfused.launch.fuse = Fuse::none;
+  cases.push_back({"unfused_resnet", unfused});
   Knobs narrow = plain;
   narrow.model.stem = ModelStem::imagenet;
   narrow.model.image = 9;

@@ -257,6 +257,8 @@ Knobs mix(const Knobs& model, Random& random) {
     knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
     knobs.memory.checkpoint_every = static_cast<std::int64_t>(random.below(4));
   }
+  if (model.model.kind == ModelKind::resnet && model.launch.fuse == Fuse::none)
+    knobs.model.inplace = random.below(2) == 0;
   if (model.optim.kind != OptimKind::sgd && knobs.memory.offload == Offload::none)
     knobs.save = {static_cast<std::int64_t>(random.below(4)), any_of(random, save_ways)};
   return knobs;

@@ -51,6 +51,8 @@ TEST_P(PyTorchResnetSteps, AreAlikeInFp32) {
     ++compared;
     for (const Way& way : ways)
       expect_alike_in_fp32(*device, golden, way, std::max(1e-4, 4 * error));
+    const Way unfused{"nothing fused", [](Knobs& knobs) { knobs.launch.fuse = Fuse::none; }};
+    expect_alike_in_fp32(*device, golden, unfused, std::max(1e-4, 4 * error));
   }
   EXPECT_GE(compared, 2);
 }

@@ -23,8 +23,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-StepPlan plan_in_double(const Json& golden) {
-  return in_double(plan_of(golden, knobs_of(golden)));
+StepPlan plan_in_double(const Json& golden, Fuse fuse = Fuse::pointwise, bool inplace = true) {
+  Knobs knobs = knobs_of(golden);
+  knobs.launch.fuse = fuse;
+  knobs.model.inplace = inplace;
+  return in_double(plan_of(golden, knobs));
 }
 
 double mean_of(std::span<const double> numbers) {
@@ -64,15 +67,26 @@ StepErrors errors_in_double(const Json& golden, const StepPlan& plan) {
           .weights = error_of_summary<double>("weights", weights, 1, after.at("weights"))};
 }
 
+void expect_the_same_steps(const Json& golden, const StepPlan& plan) {
+  SCOPED_TRACE(golden.at("name"));
+  const StepErrors errors = errors_in_double(golden, plan);
+  EXPECT_LT(errors.loss, 1e-12);
+  EXPECT_LT(errors.gradients, 1e-9);
+  EXPECT_LT(errors.running, 1e-9);
+  // Rounding grows from norm to norm.
+  const bool is_deep = golden.at("layers") == usual_resnet_layers;
+  EXPECT_LT(errors.weights, is_deep ? 1e-8 : 1e-11);
+}
+
 TEST(PyTorchResnet, HasTheSameStepsInDouble) {
+  for (const Json& golden : resnet_goldens()) expect_the_same_steps(golden, plan_in_double(golden));
+}
+
+TEST(PyTorchResnet, HasTheSameStepsInDoubleWhereNothingIsFused) {
   for (const Json& golden : resnet_goldens()) {
-    const StepErrors errors = errors_in_double(golden, plan_in_double(golden));
-    EXPECT_LT(errors.loss, 1e-12) << golden.at("name");
-    EXPECT_LT(errors.gradients, 1e-9) << golden.at("name");
-    EXPECT_LT(errors.running, 1e-9) << golden.at("name");
-    // Rounding grows from norm to norm.
-    const bool is_deep = golden.at("layers") == usual_resnet_layers;
-    EXPECT_LT(errors.weights, is_deep ? 1e-8 : 1e-11) << golden.at("name");
+    expect_the_same_steps(golden, plan_in_double(golden, Fuse::none, false));
+    if (golden.at("layers") == usual_resnet_layers) continue;  // takes longer and shows no more
+    expect_the_same_steps(golden, plan_in_double(golden, Fuse::none, true));
   }
 }
 
@@ -113,12 +127,20 @@ TEST(PyTorchResnet, DiffersWhereOneLaunchIsWrong) {
          launch.attributes = kernels::Momentum::Attributes{1e-3, 0.9, 1.1e-4};
        },
        &StepErrors::weights},
+      {"layer2.0.conv3: shortcut",  // the shortcut is not added
+       [](LaunchKernel& launch) { launch.operands[1] = launch.operands[0]; }, &StepErrors::loss},
+      {"layer3.0.conv2: relu gradient",  // the gradient passes where it is positive itself
+       [](LaunchKernel& launch) { launch.operands[0] = launch.operands[1]; },
+       &StepErrors::gradients},
+      {"layer2.0.conv1: relu",  // it reads what its norm reads
+       [](LaunchKernel& launch) { launch.operands[0] = launch.operands[1]; }, &StepErrors::loss},
   };
   for (const auto& [name, plant, error] : faults) {
     int planted = 0;
     for (const Json& golden : resnet_goldens()) {
       if (golden.at("layers") == usual_resnet_layers) continue;  // takes longer and shows no more
       StepPlan plan = plan_in_double(golden);
+      if (launch_named(plan, name) == nullptr) plan = plan_in_double(golden, Fuse::none, false);
       LaunchKernel* const launch = launch_named(plan, name);
       if (launch == nullptr) continue;
       plant(*launch);

@@ -19,7 +19,7 @@ namespace {
 
 // Stages have 3, 4, 6 and 3 blocks, so that their last segments are shorter than others.
 StepPlan plan_with_checkpoints(std::int64_t every, ModelStem stem = ModelStem::imagenet,
-                               std::int64_t parts = 1) {
+                               std::int64_t parts = 1, Fuse fuse = Fuse::pointwise) {
   Knobs knobs;
   knobs.transfer.host = HostMemory::resident;
   knobs.model.kind = ModelKind::resnet;
@@ -32,6 +32,7 @@ StepPlan plan_with_checkpoints(std::int64_t every, ModelStem stem = ModelStem::i
   knobs.batch.size = 2 * parts;
   knobs.batch.accumulate = parts;
   knobs.memory.checkpoint_every = every;
+  knobs.launch.fuse = fuse;
   return plan_with_drawn_norms(knobs, 11);
 }
 
@@ -63,6 +64,12 @@ TEST(ResnetCheckpoints, ChangeNoNumber) {
                         plan_with_checkpoints(2, ModelStem::imagenet, 2)),
             "")
       << "in parts";
+  for (const ModelStem stem : {ModelStem::imagenet, ModelStem::cifar}) {
+    EXPECT_EQ(differences(plan_with_checkpoints(0, stem, 2, Fuse::none),
+                          plan_with_checkpoints(2, stem, 2, Fuse::none)),
+              "")
+        << "nothing fused";
+  }
 }
 
 std::vector<Operation>::iterator operation_named(StepPlan& plan, const std::string& name) {

@@ -204,9 +204,10 @@ constexpr std::array field_rows{
                                               &for_elementwise),
     field<&Knobs::model, &ModelKnobs::inplace>("model.inplace", yes_or_no(),
                                                "mlp, recommender: whether activations overwrite "
-                                               "the results of GEMMs; elementwise: results "
-                                               "what they are made of",
-                                               &for_layers_and_elementwise),
+                                               "the results of GEMMs; resnet: relus what they "
+                                               "read, where they are not fused; elementwise: "
+                                               "results what they are made of",
+                                               &where_inplace),
     field<&Knobs::model, &ModelKnobs::extra_copies>(
         "model.extra_copies", whole(0, 8), "copies of the result within the device, in a step",
         &for_elementwise),
@@ -402,8 +403,9 @@ constexpr std::array field_rows{
     field<&Knobs::launch, &LaunchKnobs::fuse>(
         "launch.fuse", one_of(fuses),
         "kernels without scores in memory, or only pointwise ones fused, or none; of a "
-        "recommender, none looks up every table by itself, and the other two all at once",
-        &for_transformer_and_recommender),
+        "recommender, none looks up every table by itself, and the other two all at once; of a "
+        "resnet, the other two fuse a norm with the addition and the relu behind it",
+        &where_fused),
     field<&Knobs::launch, &LaunchKnobs::gemm>(
         "launch.gemm", one_of(gemm_choices),
         "algorithms as cuBLASLt ranks them, or the fastest of those with the same bits",

@@ -30,6 +30,10 @@ inline constexpr KnobCondition for_transformer_and_recommender{
     .holds = model_is<ModelKind::transformer, ModelKind::recommender>,
     .only_for = "transformer, recommender",
     .hint = "remove it, or write model.kind = \"transformer\""};
+inline constexpr KnobCondition where_fused{
+    .holds = model_is<ModelKind::transformer, ModelKind::recommender, ModelKind::resnet>,
+    .only_for = "transformer, recommender, resnet",
+    .hint = "remove it, or write model.kind = \"transformer\""};
 inline constexpr KnobCondition for_resnet{.holds = model_is<ModelKind::resnet>,
                                           .only_for = "resnet",
                                           .hint = "remove it, or write model.kind = \"resnet\""};
@@ -70,10 +74,11 @@ inline constexpr KnobCondition for_mlp_and_images{
     .holds = model_is<ModelKind::mlp, ModelKind::resnet, ModelKind::unet>,
     .only_for = "mlp, resnet, unet",
     .hint = "remove it, or write model.kind = \"mlp\""};
-inline constexpr KnobCondition for_layers_and_elementwise{
-    .holds = model_is<ModelKind::mlp, ModelKind::recommender, ModelKind::elementwise>,
+inline constexpr KnobCondition where_inplace{
+    .holds =
+        model_is<ModelKind::mlp, ModelKind::recommender, ModelKind::resnet, ModelKind::elementwise>,
     .hint = "remove it, or write model.kind = \"mlp\"",
-    .message = "'{}' is only for mlp, recommender and elementwise"};
+    .message = "'{}' is only for mlp, recommender, resnet and elementwise"};
 
 // The knob has an effect only on a model that learns. Other models have no parameters, hence no
 // gradients and no GEMMs.

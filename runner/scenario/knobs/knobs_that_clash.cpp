@@ -302,6 +302,12 @@ constexpr std::array clashes{
         [](const Knobs& knobs) { return is_packed(knobs) && knobs.launch.fuse != Fuse::attention; },
         "scores in memory are those of samples of one length",
         "write launch.fuse = \"attention\", or batch.packed = false"},
+    KnobRule{"model.inplace",
+             [](const Knobs& knobs) {
+               return is_resnet(knobs) && !knobs.model.inplace && knobs.launch.fuse != Fuse::none;
+             },
+             "a relu that is fused with its norm reads nothing that it could overwrite",
+             "write launch.fuse = \"none\", or remove it"},
     KnobRule{"optim.master",
              [](const Knobs& knobs) { return knobs.optim.master && !is_16_bit(knobs.model.dtype); },
              "weights in 32 bits are their own master",

@@ -9,6 +9,10 @@
 // block are shared by the segments. Before its backward pass, a segment convolves again and applies
 // its norms with the statistics that it kept: nothing is summed again, and the running statistics
 // stay as they are.
+//
+// Without fusion (launch.fuse), a norm, an addition and a relu are launches of their own, except
+// those of the stem's pool. A relu's gradient then reads the relu's result, which no gradient may
+// overwrite, and no mask is kept.
 #include "plan/compose/build_model.h"
 
 #include <algorithm>
@@ -44,7 +48,15 @@ struct ResidualBlockBuffers {
   int normed1 = 0;  // what the second convolution reads
   int normed2 = 0;
   int out = 0;
-  int mask = 0;  // where the block's last relu passes its input
+  int mask = 0;  // where the block's last relu passes its input; unused without fusion
+};
+
+// Buffers that the blocks of a stage use in turns where nothing is fused.
+struct UnfusedStageBuffers {
+  int normed = 0;           // what a relu reads, unless it works in place
+  int shortcut = 0;         // a shortcut's norm
+  int gradient = 0;         // of the stream between blocks
+  int normed_gradient = 0;  // of what the second and the third convolution read
 };
 
 class Resnet {
@@ -55,6 +67,7 @@ class Resnet {
     add_inputs_and_ends();
     place_blocks();
     add_activations();
+    if (is_unfused()) add_unfused_buffers();
     add_temporaries();
   }
 
@@ -186,10 +199,33 @@ class Resnet {
     made.out = ends_segment(index)
                    ? numbers(block.name, outputs(block.third))
                    : inside(index, "", [](const Block& b) { return outputs(b.third); });
-    made.mask = add(block.name + " mask",
-                    output_pixels(block.third) * mask_bytes_of_row(block.third.shape.outputs));
+    if (!is_unfused())
+      made.mask = add(block.name + " mask",
+                      output_pixels(block.third) * mask_bytes_of_row(block.third.shape.outputs));
     blocks_.push_back(made);
   }
+
+  bool is_unfused() const { return knobs_.launch.fuse == Fuse::none; }
+
+  void add_unfused_buffers() {
+    if (!parameters_.pools())
+      stem_gradient_ = numbers("stem gradient", outputs(parameters_.stem()));
+    for (const ResidualBlock& block : parameters_.blocks()) {
+      if (block.down) {
+        const std::string stage = block.name.substr(0, block.name.find('.'));
+        const CheckedSize out = outputs(block.third);
+        UnfusedStageBuffers made;
+        if (!knobs_.model.inplace) made.normed = numbers(stage + " normed", out);
+        made.shortcut = numbers(stage + " shortcut", out);
+        made.gradient = numbers(stage + " gradient", out);
+        made.normed_gradient = numbers(stage + " normed gradient",
+                                       std::max(outputs(block.first), outputs(block.second)));
+        unfused_.push_back(made);
+      }
+      stages_.push_back(unfused_.size() - 1);
+    }
+  }
+  const UnfusedStageBuffers& unfused(std::size_t block) const { return unfused_[stages_[block]]; }
 
   void add_temporaries() {
     CheckedSize partials, channels;
@@ -219,7 +255,7 @@ class Resnet {
 
   // A shared buffer may be larger than the operand is.
   Operand whole(int buffer) const {
-    return has_checkpoints() ? from(buffer) : builder_.whole(buffer);
+    return has_checkpoints() || is_unfused() ? from(buffer) : builder_.whole(buffer);
   }
   static Operand from(int buffer) { return Operand::from(buffer, 0); }
   Operand weight(std::size_t tensor) const { return in(update_.weights, tensor); }
@@ -289,10 +325,43 @@ class Resnet {
         {.epsilon = batch_norm_epsilon, .momentum = batch_norm_momentum});
   }
 
-  void apply_with_relu(const NormedConvolution& made, const ConvolutionBuffers& buffers, int y) {
+  void apply(const NormedConvolution& made, const ConvolutionBuffers& buffers, int y, bool relu) {
     launch<kernels::BatchNormApply>(made.name + ": norm", pixels(made),
                                     {whole(buffers.out), whole(buffers.statistics), whole(y)},
-                                    {.relu = true});
+                                    {.relu = relu});
+  }
+  void relu(const NormedConvolution& made, int x, int y) {
+    launch<kernels::Relu>(made.name + ": relu", pixels(made), {whole(x), whole(y)});
+  }
+  // Replaces the gradient of the relu's result y by that of what the relu read.
+  void relu_gradient(const NormedConvolution& made, int y, int gradient) {
+    launch<kernels::ReluGradient>(made.name + ": relu gradient", pixels(made),
+                                  {whole(y), whole(gradient), whole(gradient)});
+  }
+  // A relu of the block whose result is y reads this buffer where nothing is fused.
+  int before_relu(std::size_t block, int y) const {
+    return knobs_.model.inplace ? y : unfused(block).normed;
+  }
+
+  void apply_with_relu(const NormedConvolution& made, const ConvolutionBuffers& buffers, int y,
+                       std::size_t block) {
+    if (!is_unfused()) return apply(made, buffers, y, true);
+    const int normed = before_relu(block, y);
+    apply(made, buffers, normed, false);
+    relu(made, normed, y);
+  }
+
+  // Ends a block by three launches, or four where the shortcut has a norm; fusion has one.
+  void add_shortcut_unfused(std::size_t index) {
+    const ResidualBlock& block = parameters_.blocks()[index];
+    const ResidualBlockBuffers& buffers = blocks_[index];
+    const int sum = before_relu(index, buffers.out);
+    int shortcut = input_of(index);
+    apply(block.third, buffers.third, sum, false);
+    if (block.down) apply(*block.down, buffers.down, shortcut = unfused(index).shortcut, false);
+    launch<kernels::Add>(block.third.name + ": shortcut", pixels(block.third),
+                         {whole(sum), whole(shortcut), whole(sum)});
+    relu(block.third, sum, buffers.out);
   }
 
   void forward() {
@@ -315,7 +384,7 @@ class Resnet {
   void forward_stem() {
     const NormedConvolution& stem = parameters_.stem();
     convolve_and_sum(stem, images_, stem_);
-    if (!parameters_.pools()) return apply_with_relu(stem, stem_, stem_out_);
+    if (!parameters_.pools()) return apply_with_relu(stem, stem_, stem_out_, 0);
     launch<kernels::NormPool>(stem.name + ": norm and pool", pool(),
                               {whole(stem_.out), whole(stem_.statistics), whole(stem_out_),
                                whole(which_), whole(chosen_)},
@@ -328,12 +397,13 @@ class Resnet {
     const ResidualBlock& block = parameters_.blocks()[index];
     const ResidualBlockBuffers& buffers = blocks_[index];
     convolve_and_sum(block.first, input_of(index), buffers.first);
-    apply_with_relu(block.first, buffers.first, buffers.normed1);
+    apply_with_relu(block.first, buffers.first, buffers.normed1, index);
     convolve_and_sum(block.second, buffers.normed1, buffers.second);
-    apply_with_relu(block.second, buffers.second, buffers.normed2);
+    apply_with_relu(block.second, buffers.second, buffers.normed2, index);
     convolve_and_sum(block.third, buffers.normed2, buffers.third);
     if (block.down) convolve_and_sum(*block.down, input_of(index), buffers.down);
-    if (again_ && ends_segment(index)) return;  // its mask is kept
+    if (again_ && ends_segment(index)) return;  // its mask or its output is kept
+    if (is_unfused()) return add_shortcut_unfused(index);
     const std::string name = block.third.name + ": norm and shortcut";
     if (!block.down)
       return launch<kernels::BatchNormAddApply>(
@@ -374,7 +444,7 @@ class Resnet {
                             {.transpose_a = true, .accumulate = accumulates()});
     launch<kernels::Matmul>("fc: input gradient", {samples(), features, classes},
                             {whole(logits_), weight(parameters_.head()), whole(pooled_)});
-    gradient_ = blocks_.back().out;
+    gradient_ = output_gradient(blocks_.size() - 1);
     launch<kernels::MeanPoolGradient>("mean pool: gradient", mean_pool(),
                                       {whole(pooled_), whole(gradient_)});
   }
@@ -440,27 +510,54 @@ class Resnet {
     again_ = false;
   }
 
+  // The buffer for the gradient of a block's output, or of its input.
+  int output_gradient(std::size_t block) const {
+    return is_unfused() ? unfused(block).gradient : blocks_[block].out;
+  }
+  int input_gradient(std::size_t block) const {
+    if (block > 0) return output_gradient(block - 1);
+    return is_unfused() && !parameters_.pools() ? stem_gradient_ : stem_out_;
+  }
+
+  // Replaces the convolution's result by its gradient, from that of its relu's result y in d_y.
+  void norm_and_relu_gradient(const NormedConvolution& made, const ConvolutionBuffers& buffers,
+                              int y, int d_y) {
+    if (is_unfused()) relu_gradient(made, y, d_y);
+    sum_and_norm_gradient(made, buffers, d_y, !is_unfused());
+  }
+
+  // As above for the end of a block; gradient_ becomes the gradient of both summands.
+  void shortcut_gradient(std::size_t index) {
+    const NormedConvolution& made = parameters_.blocks()[index].third;
+    const ResidualBlockBuffers& buffers = blocks_[index];
+    const ConvolutionBuffers& third = buffers.third;
+    if (is_unfused()) return norm_and_relu_gradient(made, third, buffers.out, gradient_);
+    launch<kernels::BatchNormAddGradientSums>(
+        made.name + ": gradient sums", parts(made),
+        {whole(gradient_), whole(third.out), whole(third.statistics), whole(buffers.mask),
+         whole(gradient_), from(partials_)});
+    finish_norm_gradient(made);
+    norm_gradient(made, third, gradient_, false);
+  }
+
   // Turns the gradient of the block's output in gradient_ into that of its input.
   void backward_block(std::size_t index) {
     const ResidualBlock& block = parameters_.blocks()[index];
     const auto& [first, second, third, down, normed1, normed2, out, mask] = blocks_[index];
-    launch<kernels::BatchNormAddGradientSums>(
-        block.third.name + ": gradient sums", parts(block.third),
-        {whole(gradient_), whole(third.out), whole(third.statistics), whole(mask), whole(gradient_),
-         from(partials_)});
-    finish_norm_gradient(block.third);
-    norm_gradient(block.third, third, gradient_, false);
+    const int d_normed1 = is_unfused() ? unfused(index).normed_gradient : normed1;
+    const int d_normed2 = is_unfused() ? unfused(index).normed_gradient : normed2;
+    shortcut_gradient(index);
     weight_gradient(block.third, normed2, third.out);
-    data_gradient(block.third, third.out, normed2);
-    sum_and_norm_gradient(block.second, second, normed2, true);
+    data_gradient(block.third, third.out, d_normed2);
+    norm_and_relu_gradient(block.second, second, normed2, d_normed2);
     weight_gradient(block.second, normed1, second.out);
-    data_gradient(block.second, second.out, normed1);
-    sum_and_norm_gradient(block.first, first, normed1, true);
+    data_gradient(block.second, second.out, d_normed1);
+    norm_and_relu_gradient(block.first, first, normed1, d_normed1);
     weight_gradient(block.first, input_of(index), first.out);
     if (block.down) {
       sum_and_norm_gradient(*block.down, down, gradient_, false);
       weight_gradient(*block.down, input_of(index), down.out);
-      gradient_ = input_of(index);
+      gradient_ = input_gradient(index);
       data_gradient(*block.down, down.out, gradient_);
     }
     data_gradient(block.first, first.out, gradient_, true);
@@ -469,7 +566,7 @@ class Resnet {
   void backward_stem() {
     const NormedConvolution& stem = parameters_.stem();
     if (!parameters_.pools()) {
-      sum_and_norm_gradient(stem, stem_, gradient_, true);
+      norm_and_relu_gradient(stem, stem_, stem_out_, gradient_);
     } else {
       const ConvolutionShape& first = parameters_.blocks().front().first.shape;
       launch<kernels::BatchNormGradientSums>(
@@ -500,6 +597,10 @@ class Resnet {
   std::vector<std::int64_t> places_;   // of the blocks in their segments
   std::map<std::string, int> shared_;  // buffers of several blocks, by their names
   bool again_ = false;                 // launches compute what was computed before
+  // Where nothing is fused:
+  std::vector<UnfusedStageBuffers> unfused_;  // of the stages
+  std::vector<std::size_t> stages_;           // of the blocks
+  int stem_gradient_ = 0;                     // where the stem does not pool
   int pooled_ = 0, logits_ = 0;
   int gradient_ = 0;  // of the stream between blocks: the output of the last block of a stage
   int partials_ = 0, means_ = 0;

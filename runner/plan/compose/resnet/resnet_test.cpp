@@ -101,6 +101,52 @@ TEST(Resnet, TakesNoMoreMemoryThanPyTorch) {
   }
 }
 
+// 33 norms with a relu and 16 with an addition are launches of their own, the stem's excepted; the
+// 4 norms of shortcuts are no longer part of an addition.
+TEST(Resnet, LaunchesNormsAdditionsAndRelusApartWithoutFusion) {
+  const StepPlan fused = plan_of(resnet50());
+  for (const bool inplace : {true, false}) {
+    const StepPlan plan = resnet_with([=](Knobs& knobs) {
+      knobs.launch.fuse = Fuse::none;
+      knobs.model.inplace = inplace;
+    });
+    EXPECT_EQ(launches_of(plan, "batch_norm_apply"), 32 + 16 + 4);
+    EXPECT_EQ(launches_of(plan, "relu"), 32 + 16);
+    EXPECT_EQ(launches_of(plan, "add"), 16);
+    EXPECT_EQ(launches_of(plan, "relu_gradient"), 32 + 16);
+    EXPECT_EQ(launches_of(plan, "batch_norm_gradient_sums"), 52);
+    EXPECT_EQ(launches_of(plan, "batch_norm_add_apply"), 0);
+    EXPECT_EQ(launches_of(plan, "batch_norm_two_apply"), 0);
+    EXPECT_EQ(launches_of(plan, "norm_pool"), 1);
+    EXPECT_EQ(facts_of(plan).model_flops, facts_of(fused).model_flops);
+    EXPECT_EQ(find_race(plan), std::nullopt);
+  }
+  const auto by_pointwise = resnet_with([](Knobs& knobs) { knobs.launch.fuse = Fuse::pointwise; });
+  EXPECT_EQ(by_pointwise.operations.size(), fused.operations.size());
+}
+
+// torch.cuda.max_memory_allocated of PyTorch 2.11 on an H200, with channels_last and autocast to
+// bf16, without torch.compile. A relu in place takes as much as one that is not: the result of its
+// norm is released before the step's peak.
+TEST(Resnet, TakesNoMoreMemoryThanPyTorchWithoutFusion) {
+  const auto gibibytes = [](std::int64_t images, bool inplace) {
+    const StepPlan plan = resnet_with([=](Knobs& knobs) {
+      knobs.model.dtype = DType::bf16;
+      knobs.model.inplace = inplace;
+      knobs.optim.master = true;
+      knobs.batch.size = images;
+      knobs.launch.fuse = Fuse::none;
+      knobs.alloc.with = Allocator::caching;
+      knobs.alloc.when = AllocWhen::op;
+    });
+    return value(plan, Metric::peak_live) / gibibyte;
+  };
+  for (const auto& [images, pytorch] : {std::pair{256, 11.01}, {64, 3.0}}) {
+    EXPECT_LE(gibibytes(images, true), 1.05 * pytorch);
+    EXPECT_NEAR(gibibytes(images, false) / gibibytes(images, true), 1, 1e-3);
+  }
+}
+
 TEST(Resnet, DecodesImagesOfBytesInTheLaunchThatIngestsThem) {
   for (const std::int64_t parts : {1, 2}) {
     const auto plan_with = [&](BatchFormat format) {
