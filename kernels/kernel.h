@@ -208,8 +208,8 @@ struct KernelChoice {
 };
 
 // Services that CUDA launchers may need besides their operands. `blas` is a cublasLtHandle_t.
-// Without `dnn`, kernels do not use cuDNN; without `gemm_autotuner`, cuBLASLt's heuristics choose
-// its algorithms.
+// Without `dnn`, kernels do not use cuDNN; without `gemm_autotuner`, the heuristics of cuBLASLt and
+// cuDNN choose algorithms of GEMMs and engines of convolutions.
 struct LaunchContext {
   void* blas = nullptr;
   Cudnn* dnn = nullptr;

@@ -8,17 +8,28 @@
 
 #include "kernels/convolution/cudnn/cudnn_convolution.h"
 #include "kernels/convolution/image_layer.cuh"
+#include "kernels/gemm/measured_operands.h"
 #include "kernels/launch.cuh"
 
 namespace stepgate {
 namespace {
+
+// Where algorithms of GEMMs are measured, so are engines of convolutions.
+ChooseLaunch chooser_of(const ConvolutionRequest& request, const LaunchContext& context) {
+  if (context.gemm_autotuner == nullptr) return nullptr;
+  return [request](const std::vector<Launch>& launches) {
+    const MeasuredOperands operands(request.kernel, operand_elements(request), request.dtype);
+    const auto enqueue = [&](std::size_t index) { launches[index](operands.pointers(), nullptr); };
+    return choose_by_time(operands, launches.size(), enqueue).index;
+  };
+}
 
 Launch by_cudnn(const ConvolutionRequest& request, const LaunchContext& context) {
   std::string reason(context.cudnn_unavailable_reason);
   std::optional<Launch> launch;
   if (context.dnn != nullptr)
     launch = cudnn_convolution(*context.dnn, request, context.workspace, context.workspace_bytes,
-                               &reason);
+                               &reason, chooser_of(request, context));
   if (!launch)
     throw std::runtime_error("cuDNN has no " + std::string(request.kernel) + " of " +
                              text_of(KernelShape(request.shape)) + ": " + reason +

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A fake cuDNN for open_cudnn_test only. One environment variable sets its version; others make it
-// fail to create a handle or a descriptor, or give engines a numerical note and a workspace: those
-// of the heuristics alone, or those of the fallbacks too. It computes nothing, and counts created
-// objects.
+// fail to create a handle or a descriptor, give the heuristics several engines, or give engines a
+// numerical note and a workspace: those of the heuristics alone, or those of the fallbacks too. It
+// computes nothing, counts created objects, and tells the plan that it executed last.
 #include <cudnn.h>
 
 #include <cstdint>
@@ -14,10 +14,11 @@
 namespace {
 
 int the_handle = 0;
-int the_descriptor = 0;
 
 int handles = 0;
 int descriptors = 0;
+std::uintptr_t last_descriptor = 0;
+cudnnBackendDescriptor_t executed = nullptr;
 std::map<cudnnBackendDescriptorType_t, int> made;
 
 bool said(const char* name) {
@@ -48,6 +49,10 @@ int fake_descriptors() {
 
 int fake_descriptors_made(cudnnBackendDescriptorType_t type) {
   return made[type];
+}
+
+void* fake_executed_plan() {
+  return executed;
 }
 
 size_t cudnnGetVersion() {
@@ -84,7 +89,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) {
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
                                            cudnnBackendDescriptor_t* descriptor) {
   if (said("FAKE_CUDNN_NO_DESCRIPTOR")) return CUDNN_STATUS_NOT_SUPPORTED;
-  *descriptor = &the_descriptor;
+  *descriptor = reinterpret_cast<cudnnBackendDescriptor_t>(++last_descriptor);
   ++descriptors;
   ++made[type];
   return CUDNN_STATUS_SUCCESS;
@@ -101,11 +106,13 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t, cudnnBackendAtt
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Returns one descriptor for descriptors, and one number or note.
-cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t,
+// Returns one descriptor for descriptors, or as many as engines were asked for, and one number or
+// note.
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t, int64_t* count,
                                        void* elements) {
   if (count != nullptr) *count = 1;
+  if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) *count = of_engines("FAKE_CUDNN_ENGINES").value_or(1);
   if (type == CUDNN_TYPE_INT64 && elements != nullptr) {
     const std::int64_t bytes = of_engines("FAKE_CUDNN_WORKSPACE").value_or(0);
     std::memcpy(elements, &bytes, sizeof bytes);
@@ -123,8 +130,9 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t,
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t) {
+  executed = plan;
   return CUDNN_STATUS_SUCCESS;
 }
 

@@ -283,11 +283,14 @@ std::string CudnnGraph::reason_against(const Descriptor& configuration, const Pl
   return {};
 }
 
-bool CudnnGraph::try_configuration(const Descriptor& configuration, const PlanLimits& limits,
-                                   CudnnPlan& plan, std::string* reason) {
+std::unique_ptr<CudnnPlan> CudnnGraph::try_configuration(const Descriptor& configuration,
+                                                         const PlanLimits& limits,
+                                                         std::string* reason) {
   constexpr std::string_view what = "finalize an execution plan";
   *reason = reason_against(configuration, limits);
-  if (!reason->empty()) return false;
+  if (!reason->empty()) return nullptr;
+  auto made = std::make_unique<CudnnPlan>();
+  CudnnPlan& plan = *made;
   cudnnHandle_t handle = cudnn_->handle();
   std::int64_t count = 0;
   plan.plan_ = create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, what);
@@ -303,10 +306,16 @@ bool CudnnGraph::try_configuration(const Descriptor& configuration, const PlanLi
   if (reason->empty() && plan.workspace_bytes_ > limits.workspace_bytes)
     *reason = "it needs a workspace of " + std::to_string(plan.workspace_bytes_) + " B, and has " +
               std::to_string(limits.workspace_bytes);
-  return reason->empty();
+  return reason->empty() ? std::move(made) : nullptr;
 }
 
 std::unique_ptr<CudnnPlan> CudnnGraph::plan(std::string* reason, const PlanLimits& limits) {
+  auto made = plans(1, reason, limits);
+  return made.empty() ? nullptr : std::move(made.front());
+}
+
+std::vector<std::unique_ptr<CudnnPlan>> CudnnGraph::plans(std::size_t most, std::string* reason,
+                                                          const PlanLimits& limits) {
   constexpr std::string_view what = "finalize the graph of operations";
   cudnnHandle_t handle = cudnn_->handle();
   Descriptor graph = create(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, what);
@@ -314,28 +323,30 @@ std::unique_ptr<CudnnPlan> CudnnGraph::plan(std::string* reason, const PlanLimit
   set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, std::ssize(operations_),
       operations_.data(), what);
   finalize(graph, what);
-  auto plan = std::make_unique<CudnnPlan>();
-  bool made = false;
+  std::vector<std::unique_ptr<CudnnPlan>> made;
   std::vector<Descriptor> configurations;
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     configurations = engine_configurations(graph, mode);
     for (const Descriptor& configuration : configurations) {
-      if (failed()) break;
-      made = try_configuration(configuration, limits, *plan, reason);
-      if (made) break;
+      if (failed() || made.size() == most) break;
+      auto plan = try_configuration(configuration, limits, reason);
+      if (plan != nullptr) made.push_back(std::move(plan));
     }
-    if (made || failed()) break;
+    if (!made.empty() || failed()) break;
   }
   if (failed()) *reason = failure_;
-  if (!made) return nullptr;
+  if (made.empty()) return made;
   keep(std::move(graph));
   for (Descriptor& configuration : configurations) keep(std::move(configuration));
-  plan->cudnn_ = cudnn_;
-  plan->parts_ = std::move(parts_);
-  plan->buffers_ = std::move(buffers_);
-  plan->numbers_ = std::move(numbers_);
-  plan->values_ = std::move(values_);
-  return plan;
+  const auto parts = std::make_shared<const std::vector<Descriptor>>(std::move(parts_));
+  for (const std::unique_ptr<CudnnPlan>& plan : made) {
+    plan->cudnn_ = cudnn_;
+    plan->parts_ = parts;
+    plan->buffers_ = buffers_;
+    plan->numbers_ = numbers_;
+    plan->values_ = values_;
+  }
+  return made;
 }
 
 void PlanLauncher::pack(const std::vector<void*>& pointers, void* workspace) {

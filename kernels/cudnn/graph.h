@@ -45,8 +45,8 @@ class CudnnPlan {
   friend class PlanLauncher;
 
   Cudnn* cudnn_ = nullptr;
-  std::vector<Descriptor> parts_;      // of the graph
-  std::vector<std::int64_t> buffers_;  // unique ids
+  std::shared_ptr<const std::vector<Descriptor>> parts_;  // of the graph, whose plans share them
+  std::vector<std::int64_t> buffers_;                     // unique ids
   std::vector<std::int64_t> numbers_;
   std::vector<float> values_;  // of the numbers
   Descriptor plan_;
@@ -116,8 +116,12 @@ class CudnnGraph {
   Tensor indices(Tensor like, std::int64_t axis, Tensor to);
 
   // The first supported plan of cuDNN's heuristics, and then of its fallbacks, that is within the
-  // limits. nullptr where there is none; *reason then says why. The graph is empty afterwards.
+  // limits. nullptr where there is none; *reason then says why. The graph is used up afterwards.
   std::unique_ptr<CudnnPlan> plan(std::string* reason, const PlanLimits& limits = {});
+  // As above, at most so many plans of the heuristics, or of the fallbacks where the heuristics
+  // have none; empty where there is none.
+  std::vector<std::unique_ptr<CudnnPlan>> plans(std::size_t most, std::string* reason,
+                                                const PlanLimits& limits);
 
  private:
   void check(cudnnStatus_t status, std::string_view what);
@@ -142,8 +146,9 @@ class CudnnGraph {
   std::vector<Descriptor> engine_configurations(const Descriptor& graph, cudnnBackendHeurMode_t);
   std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& configuration);
   std::string reason_against(const Descriptor& configuration, const PlanLimits&);
-  bool try_configuration(const Descriptor& configuration, const PlanLimits&, CudnnPlan&,
-                         std::string* reason);
+  // nullptr where the configuration has no plan within the limits.
+  std::unique_ptr<CudnnPlan> try_configuration(const Descriptor& configuration, const PlanLimits&,
+                                               std::string* reason);
 
   Cudnn* cudnn_;
   std::string failure_;

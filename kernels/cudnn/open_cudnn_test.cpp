@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ class OpenCudnn : public testing::Test {
   void TearDown() override {
     for (const char* name : {"STEPGATE_CUDNN", "FAKE_CUDNN_VERSION", "FAKE_CUDNN_NO_HANDLE",
                              "FAKE_CUDNN_NO_DESCRIPTOR", "FAKE_CUDNN_NOTE", "FAKE_CUDNN_WORKSPACE",
-                             "FAKE_CUDNN_FALLBACKS_TOO"}) {
+                             "FAKE_CUDNN_FALLBACKS_TOO", "FAKE_CUDNN_ENGINES"}) {
       (void)unsetenv(name);
     }
   }
@@ -126,6 +127,8 @@ class KeptPlans : public OpenCudnn {
   int made(cudnnBackendDescriptorType_t type) const {
     return found<int(cudnnBackendDescriptorType_t)>("fake_descriptors_made")(type);
   }
+  // The plan that was executed last.
+  void* executed() const { return found<void*()>("fake_executed_plan")(); }
   int plans_made() const { return made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR); }
 
   // The number of plans that were made for these launches; each launch must be possible.
@@ -290,6 +293,62 @@ TEST_F(Convolutions, StayWithinTheirWorkspace) {
   say("FALLBACKS_TOO", "1");
   EXPECT_EQ(heuristics_for(DType::bf16, 98, &reason), 0);
   EXPECT_EQ(reason, "it needs a workspace of 100 B, and has 98");
+}
+
+// The engine that is chosen is asked for once and then kept, beside the plan of the first engine.
+TEST_F(Convolutions, AreLaunchedByTheEngineThatIsChosen) {
+  say("ENGINES", "20");
+  const ConvolutionRequest request{
+      .kernel = kernels::Convolution::name, .shape = {}, .dtype = DType::bf16};
+  alignas(16) char memory[16] = {};
+  void* const operands[] = {memory, memory, memory};
+  std::vector<void*> plans;
+  int asked = 0;
+  const auto executed_by = [&](const Launch& launch) {
+    launch(operands, nullptr);
+    return executed();
+  };
+  const ChooseLaunch third = [&](const std::vector<Launch>& launches) -> std::size_t {
+    ++asked;
+    for (const Launch& launch : launches) plans.push_back(executed_by(launch));
+    return 2;
+  };
+  std::string reason;
+  for (int again = 0; again < 2; ++again) {
+    const auto launch = cudnn_convolution(*cudnn_, request, nullptr, 0, &reason, third);
+    ASSERT_TRUE(launch) << reason;
+    ASSERT_EQ(plans.size(), 8U) << "as many as are worth their time";
+    EXPECT_EQ(executed_by(*launch), plans[2]);
+  }
+  EXPECT_EQ(asked, 1);
+  const int before = plans_made();
+  const auto first = cudnn_convolution(*cudnn_, request, nullptr, 0, &reason);
+  ASSERT_TRUE(first) << reason;
+  EXPECT_EQ(plans_made() - before, 1);
+  EXPECT_EQ(std::count(plans.begin(), plans.end(), executed_by(*first)), 0);
+}
+
+TEST_F(Convolutions, AreChosenAmongEnginesWithinTheWorkspaceWithEqualBits) {
+  std::string reason;
+  say("ENGINES", "3");
+  std::size_t offered = 0;
+  const ChooseLaunch last = [&](const std::vector<Launch>& launches) {
+    offered = launches.size();
+    return offered - 1;
+  };
+  const auto offered_within = [&](std::int64_t workspace_bytes) {
+    offered = 0;
+    const ConvolutionRequest request{
+        .kernel = kernels::Convolution::name, .shape = {}, .dtype = DType::bf16};
+    EXPECT_TRUE(cudnn_convolution(*cudnn_, request, nullptr, workspace_bytes, &reason, last))
+        << reason;
+    return offered;
+  };
+  say("WORKSPACE", "100");
+  EXPECT_EQ(offered_within(100), 3U);
+  EXPECT_EQ(offered_within(99), 0U) << "one fallback leaves no choice";
+  say_note(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+  EXPECT_EQ(offered_within(101), 0U);
 }
 
 TEST_F(Convolutions, HaveAPlanOfTheirOwnForEachPass) {

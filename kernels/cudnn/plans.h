@@ -13,7 +13,7 @@ namespace stepgate {
 
 // A plan, or the reason why there is none.
 struct PlanOrReason {
-  std::unique_ptr<const CudnnPlan> plan;
+  std::shared_ptr<const CudnnPlan> plan;
   std::string reason;
 };
 

@@ -14,8 +14,7 @@ namespace stepgate {
 
 class GemmAutotuner {
  public:
-  // Returns the first algorithm, in the order of the heuristics, within 2 % of the fastest, so that
-  // most processes decide close cases alike. While it measures, it allocates two factors and two
+  // Returns the choice of choose_by_time. While it measures, it allocates two factors and two
   // results of that shape, and waits for the device. Throws std::runtime_error where memory is
   // lacking.
   cublasLtMatmulAlgo_t algorithm_for(const GemmCall&);

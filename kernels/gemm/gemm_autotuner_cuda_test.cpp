@@ -93,7 +93,7 @@ TEST_P(GemmsOf, SizesThatFitInNoMemoryAreRefusedWithAWayOut) {
                                    kernels::Matmul::Attributes{false, false}, measuring(gemms));
     FAIL() << "measured";
   } catch (const std::runtime_error& error) {
-    const std::string mebibytes = bytes_of(GetParam()) == 2 ? "524288 MiB" : "1048577 MiB";
+    const std::string mebibytes = bytes_of(GetParam()) == 2 ? "524288 MiB" : "1048576 MiB";
     EXPECT_NE(std::string(error.what()).find(mebibytes), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("launch.gemm = \"heuristic\""), std::string::npos);
   }

@@ -61,8 +61,8 @@ enum class OptimImpl { fused, per_tensor, foreach, operations };
 enum class MasterCast { update, forward };
 enum class LaunchVia { stream, graph };
 enum class Fuse { none, pointwise, attention };  // each value also fuses what the previous one does
-// How the algorithm of a GEMM is chosen: by the heuristics of the library, or by measuring once
-// among algorithms with bitwise equal results.
+// How the algorithm of a GEMM or a convolution is chosen: by the heuristics of the library, or by
+// measuring once among algorithms with bitwise equal results.
 enum class GemmChoice { heuristic, autotune };
 enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
 enum class SaveVia { blocking, waited, beside };

@@ -119,9 +119,6 @@ constexpr std::array rows{
                  "channels of a resnet always lie side by side, as in channels_last"},
     FamiliarWord{"unet, diffusion, ddpm, diffusers, groupnorm, group norm",
                  "model.kind = \"unet\""},
-    FamiliarWord{"cudnn.benchmark", "",
-                 "no step here has that yet; models with convolutions are model.kind = \"resnet\" "
-                 "and \"unet\""},
     FamiliarWord{"dropout, moe, mixture of experts, lora, pipeline parallel, tensor parallel", "",
                  "no step here has that yet; 'stepgate fields' lists what it can have"},
     FamiliarWord{"hidden_size, d_model, n_embd, embed_dim, width, dim, features", "model.hidden"},
@@ -160,6 +157,8 @@ constexpr std::array rows{
                  "launch.via = \"graph\""},
     FamiliarWord{"flash attention, flashattention, sdpa, scaled_dot_product_attention, xformers",
                  "launch.fuse = \"attention\""},
+    FamiliarWord{"cudnn.benchmark", "launch.gemm = \"autotune\"",
+                 "engines of convolutions are then measured too, within 'model.workspace'"},
     FamiliarWord{"autotune, max-autotune, cublas workspace, gemm algorithm",
                  "launch.gemm, model.workspace"},
     FamiliarWord{"eval, validation, no_grad, inference_mode, model.eval",

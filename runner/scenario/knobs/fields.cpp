@@ -408,7 +408,8 @@ constexpr std::array field_rows{
         &where_fused),
     field<&Knobs::launch, &LaunchKnobs::gemm>(
         "launch.gemm", one_of(gemm_choices),
-        "algorithms as cuBLASLt ranks them, or the fastest of those with the same bits",
+        "algorithms of GEMMs and convolutions as cuBLASLt and cuDNN rank them, or the fastest of "
+        "those with the same bits",
         &with_gemms),
 
     field<&Knobs::log, &LogKnobs::every>("log.every", whole(0, 1000000),
