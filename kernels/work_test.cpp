@@ -116,6 +116,8 @@ TEST(Work, AgreesWithHandValues) {
       hand<kernels::Silu>({2, 3}, DType::bf16, {}, {12, 12, 24}),
       hand<kernels::SiluGradient>({2, 3}, DType::bf16, {}, {24, 12, 48}),
       hand<kernels::NormPool>({2, 4, 5, 3}, DType::bf16, {3, 2, 1}, {288, 180, 804}),
+      hand<kernels::MaxPool>({2, 4, 5, 3}, DType::bf16, {3, 2, 1}, {240, 108, 324}),
+      hand<kernels::MaxPoolGradient>({2, 4, 5, 3}, DType::bf16, {3, 2, 1}, {108, 240, 36}),
       hand<kernels::NormPoolGradient>({2, 4, 5, 3}, DType::bf16, {3, 2, 1}, {420, 240, 1116}),
       hand<kernels::MeanPool>({2, 3, 5}, DType::bf16, {}, {60, 20, 40}),
       hand<kernels::MeanPoolGradient>({2, 3, 5}, DType::bf16, {}, {20, 60, 30}),

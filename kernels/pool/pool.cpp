@@ -59,31 +59,60 @@ Chosen largest_of_window(const Windows& windows, std::int64_t top, std::int64_t 
   return best;
 }
 
-void norm_pool_reference(const CallOf<kernels::NormPool>& call) {
-  const auto& at = call.buffers;
+// Calls store(i, value, place, element) for each window i with its choice, which is an element of
+// the images; value_of(element) returns what is compared.
+template <class Call, class Value, class Store>
+void pool_windows(const Call& call, Value value_of, Store store) {
   const Windows windows(call.shape, call.attributes);
+  const WindowAttributes& of = windows.of;
   const std::int64_t columns = windows.columns;
-  const HostStatistics norm{at[1], single_of(call.dtype), columns};
   const auto count = static_cast<std::int64_t>(in_windows(call.shape, call.attributes));
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t c = i % columns, q = i / columns % windows.across;
     const std::int64_t p = i / columns / windows.across % windows.down;
     const std::int64_t image = i / columns / windows.across / windows.down;
-    const auto x_of = [&](std::int64_t h, std::int64_t w) {
-      return number_at(at[0], call.dtype,
-                       ((image * windows.height + h) * windows.width + w) * columns + c);
+    const auto element = [&](std::int64_t h, std::int64_t w) {
+      return ((image * windows.height + h) * windows.width + w) * columns + c;
     };
-    const auto activation = [&](std::int64_t h, std::int64_t w) {
-      const double value = norm.normed(x_of(h, w), c);
-      return stored_number(call.dtype, value <= 0 ? 0.0 : value);
-    };
-    const WindowAttributes& of = windows.of;
     const std::int64_t top = p * of.stride - of.padding, left = q * of.stride - of.padding;
-    const auto [value, place] = largest_of_window(windows, top, left, activation);
-    set_number(at[2], call.dtype, i, value);
-    static_cast<std::uint8_t*>(at[3])[i] = static_cast<std::uint8_t>(place);
-    set_number(at[4], call.dtype, i, x_of(top + place / of.window, left + place % of.window));
+    const auto [value, place] =
+        largest_of_window(windows, top, left,
+                          [&](std::int64_t h, std::int64_t w) { return value_of(element(h, w)); });
+    store(i, value, place, element(top + place / of.window, left + place % of.window));
   }
+}
+
+void norm_pool_reference(const CallOf<kernels::NormPool>& call) {
+  const auto& at = call.buffers;
+  const HostStatistics norm{at[1], single_of(call.dtype), call.shape.columns};
+  const auto x_of = [&](std::int64_t element) { return number_at(at[0], call.dtype, element); };
+  pool_windows(
+      call,
+      [&](std::int64_t element) {
+        const double value = norm.normed(x_of(element), element % call.shape.columns);
+        return stored_number(call.dtype, value <= 0 ? 0.0 : value);
+      },
+      [&](std::int64_t i, double value, std::int64_t place, std::int64_t element) {
+        set_number(at[2], call.dtype, i, value);
+        static_cast<std::uint8_t*>(at[3])[i] = static_cast<std::uint8_t>(place);
+        set_number(at[4], call.dtype, i, x_of(element));
+      });
+}
+
+constexpr auto max_pool_operands = operands_of<kernels::MaxPool>({
+    {"x", Access::read, in_image},
+    {"y", Access::write, in_windows},
+    {"which", Access::write, in_windows, OperandFormat::byte},
+});
+
+void max_pool_reference(const CallOf<kernels::MaxPool>& call) {
+  const auto& at = call.buffers;
+  pool_windows(
+      call, [&](std::int64_t element) { return number_at(at[0], call.dtype, element); },
+      [&](std::int64_t i, double value, std::int64_t place, std::int64_t) {
+        set_number(at[1], call.dtype, i, value);
+        static_cast<std::uint8_t*>(at[2])[i] = static_cast<std::uint8_t>(place);
+      });
 }
 
 // Returns the sum of d_y over the windows that chose element i of the images.
@@ -108,6 +137,19 @@ double gradient_of_windows(const Windows& windows, const void* d_y, const void* 
     }
   }
   return sum;
+}
+
+constexpr auto max_pool_gradient_operands = operands_of<kernels::MaxPoolGradient>({
+    {"d_y", Access::read, in_windows},
+    {"which", Access::read, in_windows, OperandFormat::byte},
+    {"d_x", Access::write, in_image},
+});
+
+void max_pool_gradient_reference(const CallOf<kernels::MaxPoolGradient>& call) {
+  const auto& at = call.buffers;
+  const Windows windows(call.shape, call.attributes);
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(in_image(call.shape)); ++i)
+    set_number(at[2], call.dtype, i, gradient_of_windows(windows, at[0], at[1], call.dtype, i));
 }
 
 constexpr auto norm_pool_gradient_operands = operands_of<kernels::NormPoolGradient>({
@@ -189,6 +231,11 @@ std::vector<Kernel> pool_kernels() {
               [](const auto& s, const WindowAttributes& told) {
                 return 9 * in_image(s) + in_windows(s, told);
               }),
+          row<MaxPool, max_pool_reference>(max_pool_operands,
+                                           [](const auto& s, const WindowAttributes& told) {
+                                             return told.window * told.window * in_windows(s, told);
+                                           }),
+          row<MaxPoolGradient, max_pool_gradient_reference>(max_pool_gradient_operands, in_windows),
           row<MeanPool, mean_pool_reference>(
               mean_pool_operands, [](const auto& s) { return of_pixels(s) + of_images(s); }),
           row<MeanPoolGradient, mean_pool_gradient_reference>(

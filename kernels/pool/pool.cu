@@ -342,6 +342,107 @@ struct NormPoolGradientOnDevice {
 };
 
 template <class Number>
+struct MaxPoolOnDevice {
+  static constexpr bool has_sums = false;
+  static constexpr int rows_at_once = 1, rows_of_thread = 4;
+  Windows windows;
+  const Number* x;
+  Number* y;
+  std::uint8_t* which;
+  std::int64_t columns;
+
+  struct Nothing {};
+  template <bool whole>
+  __device__ Nothing constants(std::int64_t, int) const {
+    return {};
+  }
+  template <bool whole>
+  __device__ Nothing read(const Spot&) const {
+    return {};
+  }
+  // The first place wins unless a later one is larger, or the first NaN.
+  template <bool whole>
+  __device__ void finish(const Spot& spot, const Nothing&, const Nothing&, ColumnSums&) const {
+    const int output = static_cast<int>(spot.row);
+    const int row = windows.by_across.quotient(output), image = windows.by_down.quotient(row);
+    const int top = windows.by_down.rest(row, image) * windows.stride - windows.padding;
+    const int left = windows.by_across.rest(output, row) * windows.stride - windows.padding;
+    float best[octet] = {};
+    Octet<std::uint8_t> places{};
+    bool is_first = true;
+    for (int down = 0; down < windows.window; ++down) {
+      const int h = top + down;
+      if (h < 0 || h >= windows.height) continue;
+      for (int across = 0; across < windows.window; ++across) {
+        const int w = left + across;
+        if (w < 0 || w >= windows.width) continue;
+        const std::int64_t pixel = (std::int64_t{image} * windows.height + h) * windows.width + w;
+        const auto numbers = load_octet<whole>(x, pixel * columns + spot.column, spot.count);
+#pragma unroll
+        for (int i = 0; i < octet; ++i) {
+          const float value = number_of(numbers, i);
+          const bool is_first_nan = value != value && best[i] == best[i];
+          if (!is_first && !(value > best[i]) && !is_first_nan) continue;
+          best[i] = value;
+          places.values[i] = static_cast<std::uint8_t>(down * windows.window + across);
+        }
+        is_first = false;
+      }
+    }
+    store_octet<whole>(y, spot.index, spot.count, packed<Number>(best));
+    store_octet<whole>(which, spot.index, spot.count, places);
+  }
+};
+
+// Walks the places of the images, each of which reads the windows that it is in.
+template <class Number>
+struct MaxPoolGradientOnDevice {
+  static constexpr bool has_sums = false;
+  static constexpr int rows_at_once = 1, rows_of_thread = 4;
+  Windows windows;
+  Divisor by_height, by_width;
+  const Number* d_y;
+  const std::uint8_t* which;
+  Number* d_x;
+  std::int64_t columns;
+
+  struct Nothing {};
+  template <bool whole>
+  __device__ Nothing constants(std::int64_t, int) const {
+    return {};
+  }
+  template <bool whole>
+  __device__ Nothing read(const Spot&) const {
+    return {};
+  }
+  // The first window along a side that has the place, which is counted from the padding's edge.
+  __device__ __forceinline__ int first_window(int place) const {
+    return place < windows.window ? 0 : (place - windows.window) / windows.stride + 1;
+  }
+  template <bool whole>
+  __device__ void finish(const Spot& spot, const Nothing&, const Nothing&, ColumnSums&) const {
+    const int pixel = static_cast<int>(spot.row);
+    const int row = by_width.quotient(pixel), image = by_height.quotient(row);
+    const int h = by_height.rest(row, image) + windows.padding;
+    const int w = by_width.rest(pixel, row) + windows.padding;
+    const int last_p = min(h / windows.stride, windows.down - 1);
+    const int last_q = min(w / windows.stride, windows.across - 1);
+    float sums[octet] = {};
+    for (int p = first_window(h); p <= last_p; ++p) {
+      for (int q = first_window(w); q <= last_q; ++q) {
+        const std::int64_t output = (std::int64_t{image} * windows.down + p) * windows.across + q;
+        const std::int64_t index = output * columns + spot.column;
+        const ReadWindow<Number> read{load_octet<whole>(which, index, spot.count),
+                                      load_octet<whole>(d_y, index, spot.count)};
+        const int down = h - p * windows.stride, across = w - q * windows.stride;
+        read.add_to(sums, down * windows.window + across);
+      }
+    }
+    store_octet<whole>(d_x, spot.index, spot.count, packed<Number>(sums));
+  }
+};
+
+template <class Number>
 struct MeanPoolOnDevice {
   static constexpr bool has_sums = false;
   static constexpr int rows_at_once = 1, rows_of_thread = 1;
@@ -499,6 +600,40 @@ Launch kernels::NormPoolGradient::prepare(const Shape& shape, DType dtype,
       } else {
         walk(std::false_type{});
       }
+    };
+  });
+}
+
+Launch kernels::MaxPool::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                 const LaunchContext&) {
+  const Windows windows(name, shape, attributes);
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [=](void* const* buffers, cudaStream_t stream) {
+      const MaxPoolOnDevice<Number> element{windows, static_cast<const Number*>(buffers[0]),
+                                            static_cast<Number*>(buffers[1]),
+                                            static_cast<std::uint8_t*>(buffers[2]), shape.columns};
+      launch_walk(name, element, {shape.images * windows.down * windows.across, shape.columns},
+                  aligned_to_access(element.x, element.y, element.which), stream);
+    };
+  });
+}
+
+Launch kernels::MaxPoolGradient::prepare(const Shape& shape, DType dtype,
+                                         const Attributes& attributes, const LaunchContext&) {
+  const Windows windows(name, shape, attributes);
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [=](void* const* buffers, cudaStream_t stream) {
+      const MaxPoolGradientOnDevice<Number> element{windows,
+                                                    Divisor(windows.height),
+                                                    Divisor(windows.width),
+                                                    static_cast<const Number*>(buffers[0]),
+                                                    static_cast<const std::uint8_t*>(buffers[1]),
+                                                    static_cast<Number*>(buffers[2]),
+                                                    shape.columns};
+      launch_walk(name, element, {shape.images * shape.height * shape.width, shape.columns},
+                  aligned_to_access(element.d_y, element.which, element.d_x), stream);
     };
   });
 }

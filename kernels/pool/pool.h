@@ -49,6 +49,27 @@ struct NormPool {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
+// The max pool alone, of what is stored: y[n][p][q][c] is the largest x of the window of norm_pool,
+// chosen as there. Its gradient with respect to x is the sum of d_y over the windows that chose a
+// place.
+//   max_pool    max_pool_gradient
+//   shape     images, height, width, columns
+//   operands  max_pool: x, y and which ([images][P][Q][columns], of norm_pool)
+//             max_pool_gradient: d_y and which, d_x
+struct MaxPool {
+  static constexpr std::string_view name = "max_pool";
+  using Shape = NormPool::Shape;
+  using Attributes = WindowAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
+struct MaxPoolGradient {
+  static constexpr std::string_view name = "max_pool_gradient";
+  using Shape = NormPool::Shape;
+  using Attributes = WindowAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
 // The gradient of norm_pool with respect to x, d_x = scale (d - mean of d - n mean of (d n)) with
 // n = (x - mean) / deviation: d of a place is the sum of d_y over the windows that chose it, and 0
 // where norm(x) is not positive.

@@ -50,23 +50,33 @@ std::int64_t element_at(const Shape& shape, const WindowAttributes& told, const 
 }
 
 struct Choice {
-  double value = -1;
+  double value = 0;
   std::int64_t place = -1;
 };
 
-// The largest stored activation of a window. The places are visited from the last to the first, so
-// that the first of equals is the last to win.
-Choice choice_of(const TrialOf<kernels::NormPool>& t, std::int64_t i, std::int64_t before) {
+// The largest value of a window. The places are visited from the last to the first, so that the
+// first of equals is the last to win.
+template <class Trial, class Value>
+Choice largest_of(const Trial& t, std::int64_t i, std::int64_t before, Value value_of) {
   const Output output = output_at(t.shape, t.attributes, i);
   Choice best;
   for (std::int64_t place = t.attributes.window * t.attributes.window - 1; place >= 0; --place) {
     const std::int64_t x = element_at(t.shape, t.attributes, output, place, before);
     if (x < 0) continue;
-    const double norm = norm_of(t, 0, x, t.shape.columns);
-    const double value = stored_number(t.trial.dtype, std::max(norm, 0.0));
-    if (value >= best.value) best = {value, place};
+    const double value = value_of(x);
+    if (best.place < 0 || value >= best.value) best = {value, place};
   }
   return best;
+}
+
+Choice choice_of(const TrialOf<kernels::NormPool>& t, std::int64_t i, std::int64_t before) {
+  return largest_of(t, i, before, [&](std::int64_t x) {
+    return stored_number(t.trial.dtype, std::max(norm_of(t, 0, x, t.shape.columns), 0.0));
+  });
+}
+
+Choice choice_of(const TrialOf<kernels::MaxPool>& t, std::int64_t i) {
+  return largest_of(t, i, t.attributes.padding, [&](std::int64_t x) { return value_at(t, 0, x); });
 }
 
 TEST(NormPool, TakesTheFirstOfTheLargestActivationsOfAWindow) {
@@ -83,6 +93,32 @@ TEST(NormPool, TakesTheFirstOfTheLargestActivationsOfAWindow) {
           return value_at(t, 0,
                           element_at(t.shape, t.attributes, output_at(t.shape, t.attributes, i),
                                      place, t.attributes.padding));
+        }}});
+}
+
+TEST(MaxPool, TakesTheFirstOfTheLargestNumbersOfAWindow) {
+  using Trial = TrialOf<kernels::MaxPool>;
+  expect_formulas<kernels::MaxPool>(
+      {{1, [](const Trial& t, std::int64_t i) { return choice_of(t, i).value; }},
+       {2, [](const Trial& t, std::int64_t i) {
+          return static_cast<double>(choice_of(t, i).place);
+        }}});
+}
+
+TEST(MaxPoolGradient, GivesEachWindowsGradientToThePlaceThatItChose) {
+  using Trial = TrialOf<kernels::MaxPoolGradient>;
+  expect_formulas<kernels::MaxPoolGradient>(
+      {{2, [d = std::vector<double>()](const Trial& t, std::int64_t i) mutable {
+          if (i == 0) {
+            d.assign(static_cast<std::size_t>(value_count(t, 2)), 0);
+            for (std::int64_t y = 0; y < value_count(t, 0); ++y) {
+              const auto place = static_cast<std::int64_t>(value_at(t, 1, y));
+              d[static_cast<std::size_t>(element_at(t.shape, t.attributes,
+                                                    output_at(t.shape, t.attributes, y), place,
+                                                    t.attributes.padding))] += value_at(t, 0, y);
+            }
+          }
+          return d[static_cast<std::size_t>(i)];
         }}});
 }
 

@@ -197,7 +197,7 @@ void append_resnet(std::vector<BenchShape>& all) {
   }
   constexpr kernels::NormPool::Shape stem{images, 112, 112, 64}, small{2, 12, 12, 64};
   constexpr WindowAttributes windows{.window = 3, .stride = 2, .padding = 1};
-  for (const char* kernel : {"norm_pool", "norm_pool_gradient"})
+  for (const char* kernel : {"norm_pool", "norm_pool_gradient", "max_pool", "max_pool_gradient"})
     all.push_back({.kernel = kernel, .shape = stem, .verified = small, .attributes = windows});
   for (const char* kernel : {"mean_pool", "mean_pool_gradient"})
     all.push_back({.kernel = kernel,

@@ -207,6 +207,14 @@ inline void choose_of_windows(KernelTrial& trial) {
   kernel(kernels::NormPool::name).reference({trial.shape, trial.dtype, trial.attributes, buffers});
 }
 
+// Makes `which` the choice of max_pool for random images.
+inline void choose_of_images(KernelTrial& trial) {
+  KernelTrial pooled = make_trial(trial_recipe(kernels::MaxPool::name), trial.shape, trial.dtype,
+                                  trial.attributes, 7);
+  run_reference(pooled);
+  trial.operands[1] = pooled.operands[2];
+}
+
 // A single number may have a slope of almost 0, where no relative error bound applies.
 inline const std::vector<MatrixShape> several_numbers(matrices.begin() + 1, matrices.end());
 

@@ -141,6 +141,8 @@ std::vector<TrialRecipe> make_recipes() {
           grouped_images, {{false, false}, {true, false}, {false, true}, {true, true}},
           {{3, 0.25}}),
       recipe<kernels::NormPool>(pooled_images, windows, {}, norm_exactly),
+      recipe<kernels::MaxPool>(pooled_images, windows),
+      recipe<kernels::MaxPoolGradient>(pooled_images, windows, {}, choose_of_images),
       recipe<kernels::NormPoolGradient>(pooled_images, windows, {}, choose_of_windows),
       recipe<kernels::MeanPool>(images_of_pixels),
       recipe<kernels::MeanPoolGradient>(images_of_pixels),

@@ -10,9 +10,9 @@
 // its norms with the statistics that it kept: nothing is summed again, and the running statistics
 // stay as they are.
 //
-// Without fusion (launch.fuse), a norm, an addition and a relu are launches of their own, except
-// those of the stem's pool. A relu's gradient then reads the relu's result, which no gradient may
-// overwrite, and no mask is kept.
+// Without fusion (launch.fuse), a norm, an addition, a relu and the stem's pool are launches of
+// their own. A relu's gradient then reads the relu's result, which no gradient may overwrite, and
+// no mask is kept.
 #include "plan/compose/build_model.h"
 
 #include <algorithm>
@@ -173,7 +173,7 @@ class Resnet {
     stem_out_ = numbers("stem", pooled_pixels() * stem.shape.outputs);
     if (parameters_.pools()) {
       which_ = add("stem choices", pooled_pixels() * stem.shape.outputs);
-      chosen_ = numbers("stem chosen", pooled_pixels() * stem.shape.outputs);
+      if (!is_unfused()) chosen_ = numbers("stem chosen", pooled_pixels() * stem.shape.outputs);
     }
     for (std::size_t index = 0; index < parameters_.blocks().size(); ++index) add_block(index);
     pooled_ = numbers("pooled", CheckedSize(samples()) * parameters_.features());
@@ -208,8 +208,8 @@ class Resnet {
   bool is_unfused() const { return knobs_.launch.fuse == Fuse::none; }
 
   void add_unfused_buffers() {
-    if (!parameters_.pools())
-      stem_gradient_ = numbers("stem gradient", outputs(parameters_.stem()));
+    stem_gradient_ = numbers("stem gradient", outputs(parameters_.stem()));
+    if (parameters_.pools()) unpooled_ = numbers("unpooled", outputs(parameters_.stem()));
     for (const ResidualBlock& block : parameters_.blocks()) {
       if (block.down) {
         const std::string stage = block.name.substr(0, block.name.find('.'));
@@ -385,6 +385,11 @@ class Resnet {
     const NormedConvolution& stem = parameters_.stem();
     convolve_and_sum(stem, images_, stem_);
     if (!parameters_.pools()) return apply_with_relu(stem, stem_, stem_out_, 0);
+    if (is_unfused()) {
+      apply_with_relu(stem, stem_, unpooled_, 0);
+      return launch<kernels::MaxPool>(
+          "max pool", pool(), {whole(unpooled_), whole(stem_out_), whole(which_)}, pool_attributes);
+    }
     launch<kernels::NormPool>(stem.name + ": norm and pool", pool(),
                               {whole(stem_.out), whole(stem_.statistics), whole(stem_out_),
                                whole(which_), whole(chosen_)},
@@ -567,6 +572,11 @@ class Resnet {
     const NormedConvolution& stem = parameters_.stem();
     if (!parameters_.pools()) {
       norm_and_relu_gradient(stem, stem_, stem_out_, gradient_);
+    } else if (is_unfused()) {
+      launch<kernels::MaxPoolGradient>("max pool: gradient", pool(),
+                                       {whole(gradient_), whole(which_), whole(stem_gradient_)},
+                                       pool_attributes);
+      norm_and_relu_gradient(stem, stem_, unpooled_, stem_gradient_);
     } else {
       const ConvolutionShape& first = parameters_.blocks().front().first.shape;
       launch<kernels::BatchNormGradientSums>(
@@ -600,7 +610,8 @@ class Resnet {
   // Where nothing is fused:
   std::vector<UnfusedStageBuffers> unfused_;  // of the stages
   std::vector<std::size_t> stages_;           // of the blocks
-  int stem_gradient_ = 0;                     // where the stem does not pool
+  int stem_gradient_ = 0;                     // of what its relu writes
+  int unpooled_ = 0;                          // what the stem's pool reads
   int pooled_ = 0, logits_ = 0;
   int gradient_ = 0;  // of the stream between blocks: the output of the last block of a stage
   int partials_ = 0, means_ = 0;
