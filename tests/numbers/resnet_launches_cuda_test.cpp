@@ -124,6 +124,9 @@ TEST_F(CudaResnetLaunches, OfSmallNetworksAreAsTheReferences) {
   for (const DType dtype : {DType::fp32, DType::tf32, DType::bf16, DType::fp16}) {
     expect_launches_as_the_references(resnet(14, dtype, ModelStem::cifar, 9));
     expect_launches_as_the_references(resnet(26, dtype, ModelStem::imagenet, 33));
+    Knobs unfused = resnet(14, dtype, ModelStem::imagenet, 33);
+    unfused.launch.fuse = Fuse::none;
+    expect_launches_as_the_references(unfused);
   }
 }
 
