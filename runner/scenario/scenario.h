@@ -142,8 +142,9 @@ struct MemoryKnobs {
   Offload offload = Offload::none;  // what is moved to host memory between its uses
   OffloadVia offload_via = OffloadVia::pinned_overlap;
   // Keeps the input of one in so many blocks only, and recomputes the rest in the backward pass. 0
-  // keeps everything, 1 recomputes every block ("full").
+  // keeps everything, 1 recomputes every block ("full"), and checkpoint_norms the results of norms.
   std::int64_t checkpoint_every = 0;
+  static constexpr std::int64_t checkpoint_norms = -1;
   bool operator==(const MemoryKnobs&) const = default;
 };
 

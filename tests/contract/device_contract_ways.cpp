@@ -256,6 +256,8 @@ Knobs mix(const Knobs& model, Random& random) {
     knobs.optim.impl = random.below(2) == 0 ? OptimImpl::fused : OptimImpl::per_tensor;
     knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
     knobs.memory.checkpoint_every = static_cast<std::int64_t>(random.below(4));
+    if (model.model.kind == ModelKind::resnet && random.below(4) == 0)
+      knobs.memory.checkpoint_every = MemoryKnobs::checkpoint_norms;
   }
   if (model.model.kind == ModelKind::resnet && model.launch.fuse == Fuse::none)
     knobs.model.inplace = random.below(2) == 0;

@@ -3,19 +3,17 @@
 // references carry out both.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstring>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "kernels/kernels.h"
 #include "scenario/resnet_blocks.h"
+#include "tests/numbers/equal_steps.h"
 #include "tests/numbers/pytorch_resnet.h"
-#include "tests/numbers/step_by_hand.h"
 
 namespace stepgate {
 namespace {
+
+constexpr std::int64_t norms = MemoryKnobs::checkpoint_norms;
 
 // Stages have 3, 4, 6 and 3 blocks, so that their last segments are shorter than others.
 StepPlan plan_with_checkpoints(std::int64_t every, ModelStem stem = ModelStem::imagenet,
@@ -36,46 +34,30 @@ StepPlan plan_with_checkpoints(std::int64_t every, ModelStem stem = ModelStem::i
   return plan_with_drawn_norms(knobs, 11);
 }
 
-bool equal_to_the_bit(std::span<const float> one, std::span<const float> other) {
-  return one.size() == other.size() && std::memcmp(one.data(), other.data(), one.size_bytes()) == 0;
-}
-
-// The tensors that differ after two steps.
 std::string differences(const StepPlan& one, const StepPlan& other) {
-  StepByHand first(one), second(other);
-  for (int step = 0; step < 2; ++step) {
-    first.step();
-    second.step();
-  }
-  std::string names;
-  for (const std::string name : {"gradients", "weights", "running statistics", "row losses"})
-    if (!equal_to_the_bit(first.numbers(name), second.numbers(name))) names += name + "; ";
-  return names;
+  return differences(one, other, {"gradients", "weights", "running statistics", "row losses"});
 }
 
 TEST(ResnetCheckpoints, ChangeNoNumber) {
-  for (const std::int64_t every : {1, 2, 3, 4}) {
+  for (const std::int64_t every :
+       {norms, std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{4}}) {
     for (const ModelStem stem : {ModelStem::imagenet, ModelStem::cifar}) {
       EXPECT_EQ(differences(plan_with_checkpoints(0, stem), plan_with_checkpoints(every, stem)), "")
           << every;
     }
   }
-  EXPECT_EQ(differences(plan_with_checkpoints(0, ModelStem::imagenet, 2),
-                        plan_with_checkpoints(2, ModelStem::imagenet, 2)),
-            "")
-      << "in parts";
-  for (const ModelStem stem : {ModelStem::imagenet, ModelStem::cifar}) {
-    EXPECT_EQ(differences(plan_with_checkpoints(0, stem, 2, Fuse::none),
-                          plan_with_checkpoints(2, stem, 2, Fuse::none)),
+  for (const int every : {int{norms}, 2})
+    EXPECT_EQ(differences(plan_with_checkpoints(0, ModelStem::imagenet, 2),
+                          plan_with_checkpoints(every, ModelStem::imagenet, 2)),
               "")
-        << "nothing fused";
+        << "in parts, " << every;
+  for (const ModelStem stem : {ModelStem::imagenet, ModelStem::cifar}) {
+    for (const int every : {int{norms}, 2})
+      EXPECT_EQ(differences(plan_with_checkpoints(0, stem, 2, Fuse::none),
+                            plan_with_checkpoints(every, stem, 2, Fuse::none)),
+                "")
+          << "nothing fused, " << every;
   }
-}
-
-std::vector<Operation>::iterator operation_named(StepPlan& plan, const std::string& name) {
-  const auto found = std::ranges::find(plan.operations, name, &Operation::name);
-  EXPECT_NE(found, plan.operations.end()) << name;
-  return found;
 }
 
 // torch.utils.checkpoint runs a norm's forward pass again, which updates the running statistics a
@@ -98,6 +80,14 @@ TEST(ResnetCheckpoints, AreNoticedWhereTheyRecomputeNothingOrSomethingElse) {
     StepPlan without = right;
     without.operations.erase(operation_named(without, name));
     EXPECT_NE(differences(right, without), "") << name;
+  }
+  const StepPlan of_norms = plan_with_checkpoints(norms);
+  for (const char* const name :
+       {"again: layer1.0.conv1: norm", "again: layer4.2.conv1: norm", "again: layer3.2.conv2: norm",
+        "again: layer1.0.conv3: norm and shortcut", "again: layer3.4.conv3: norm and shortcut"}) {
+    StepPlan without = of_norms;
+    without.operations.erase(operation_named(without, name));
+    EXPECT_NE(differences(of_norms, without), "") << name;
   }
   StepPlan without_relu = right;
   launch_named(without_relu, "again: layer3.1.conv1: norm")->attributes =

@@ -70,6 +70,8 @@ constexpr Choice every(std::string_view name, std::int64_t blocks) {
 }
 constexpr std::array checkpoints{Choice{"none", 0, "everything is kept"},
                                  Choice{"full", 1, "the input of every block is kept"},
+                                 Choice{"norms", MemoryKnobs::checkpoint_norms,
+                                        "all but results of norms is kept; of a resnet or a unet"},
                                  every("every 2", 2),
                                  every("every 3", 3),
                                  every("every 4", 4),
@@ -363,8 +365,8 @@ constexpr std::array field_rows{
         "memory.checkpoint", one_of(checkpoints),
         "blocks of which only the input is kept, and the rest computed again; of a resnet, whose "
         "stages begin anew, also the statistics of norms and the mask of the last relu, so that "
-        "running statistics are updated once",
-        &for_transformer_and_resnet),
+        "running statistics are updated once; of a unet also statistics and what the decoder reads",
+        &for_transformer_and_images),
     field<&Knobs::memory, &MemoryKnobs::offload>(
         "memory.offload", one_of(choices<Offload>),
         "what lies in host memory between its uses: the inputs of mlp layers, four of which stay "

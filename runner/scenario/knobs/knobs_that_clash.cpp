@@ -356,6 +356,13 @@ constexpr std::array clashes{
              },
              "the next forward pass casts the weights while they are copied beside it",
              "write save.via = \"waited\", or optim.cast = \"update\""},
+    KnobRule{"memory.checkpoint",
+             [](const Knobs& knobs) {
+               return is_transformer(knobs) &&
+                      knobs.memory.checkpoint_every == MemoryKnobs::checkpoint_norms;
+             },
+             "norms alone are computed again in a resnet and a unet",
+             "write memory.checkpoint = \"full\""},
     KnobRule{"memory.offload",
              [](const Knobs& knobs) {
                return offloads_the_optimizer(knobs) && knobs.optim.kind != OptimKind::adamw;

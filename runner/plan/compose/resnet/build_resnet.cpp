@@ -10,6 +10,10 @@
 // its norms with the statistics that it kept: nothing is summed again, and the running statistics
 // stay as they are.
 //
+// With checkpoints of norms, convolutions keep their results, and the norms behind them are applied
+// again before the next convolution's weight gradient, in one buffer. So is the norm that ends a
+// block whose input is kept: that of every second block of a stage but the last.
+//
 // Without fusion (launch.fuse), a norm, an addition, a relu and the stem's pool are launches of
 // their own. A relu's gradient then reads the relu's result, which no gradient may overwrite, and
 // no mask is kept.
@@ -137,12 +141,16 @@ class Resnet {
   }
 
   bool has_checkpoints() const { return knobs_.memory.checkpoint_every > 0; }
+  bool recomputes_norms() const {
+    return knobs_.memory.checkpoint_every == MemoryKnobs::checkpoint_norms;
+  }
 
   // Numbers the blocks of each segment. A segment ends with its stage at the latest.
   void place_blocks() {
+    const std::int64_t every = recomputes_norms() ? 2 : knobs_.memory.checkpoint_every;
     std::int64_t place = 0;
     for (const ResidualBlock& block : parameters_.blocks()) {
-      const bool begins = block.down || ++place >= knobs_.memory.checkpoint_every;
+      const bool begins = block.down || ++place >= every;
       places_.push_back(place = begins ? 0 : place);
     }
   }
@@ -155,7 +163,8 @@ class Resnet {
   int inside(std::size_t index, const std::string& name,
              CheckedSize (*elements)(const ResidualBlock&)) {
     const std::vector<ResidualBlock>& blocks = parameters_.blocks();
-    if (!has_checkpoints()) return numbers(blocks[index].name + name, elements(blocks[index]));
+    const bool is_shared = has_checkpoints() || (recomputes_norms() && name.empty());
+    if (!is_shared) return numbers(blocks[index].name + name, elements(blocks[index]));
     const std::string shared = "recomputed " + std::to_string(places_[index]) + name;
     const auto [found, is_new] = shared_.try_emplace(shared, 0);
     if (is_new) {
@@ -163,6 +172,20 @@ class Resnet {
       for (std::size_t other = 0; other < blocks.size(); ++other)
         if (places_[other] == places_[index]) most = std::max(most, elements(blocks[other]));
       found->second = numbers(shared, most);
+    }
+    return found->second;
+  }
+
+  // Returns the buffer of a norm inside a block.
+  int normed(std::size_t index, const std::string& name,
+             CheckedSize (*elements)(const ResidualBlock&)) {
+    if (!recomputes_norms()) return inside(index, name, elements);
+    const auto [found, is_new] = shared_.try_emplace("recomputed norm", 0);
+    if (is_new) {
+      CheckedSize most;
+      for (const ResidualBlock& block : parameters_.blocks())
+        most = std::max({most, outputs(block.first), outputs(block.second)});
+      found->second = numbers(found->first, most);
     }
     return found->second;
   }
@@ -194,8 +217,8 @@ class Resnet {
       made.down = {inside(index, ".downsample.0",
                           [](const Block& b) { return b.down ? outputs(*b.down) : CheckedSize(); }),
                    add_statistics(*block.down)};
-    made.normed1 = inside(index, ".bn1", [](const Block& b) { return outputs(b.first); });
-    made.normed2 = inside(index, ".bn2", [](const Block& b) { return outputs(b.second); });
+    made.normed1 = normed(index, ".bn1", [](const Block& b) { return outputs(b.first); });
+    made.normed2 = normed(index, ".bn2", [](const Block& b) { return outputs(b.second); });
     made.out = ends_segment(index)
                    ? numbers(block.name, outputs(block.third))
                    : inside(index, "", [](const Block& b) { return outputs(b.third); });
@@ -255,7 +278,7 @@ class Resnet {
 
   // A shared buffer may be larger than the operand is.
   Operand whole(int buffer) const {
-    return has_checkpoints() || is_unfused() ? from(buffer) : builder_.whole(buffer);
+    return shared_.empty() && !is_unfused() ? builder_.whole(buffer) : from(buffer);
   }
   static Operand from(int buffer) { return Operand::from(buffer, 0); }
   Operand weight(std::size_t tensor) const { return in(update_.weights, tensor); }
@@ -408,6 +431,12 @@ class Resnet {
     convolve_and_sum(block.third, buffers.normed2, buffers.third);
     if (block.down) convolve_and_sum(*block.down, input_of(index), buffers.down);
     if (again_ && ends_segment(index)) return;  // its mask or its output is kept
+    norm_and_add_shortcut(index);
+  }
+
+  void norm_and_add_shortcut(std::size_t index) {
+    const ResidualBlock& block = parameters_.blocks()[index];
+    const ResidualBlockBuffers& buffers = blocks_[index];
     if (is_unfused()) return add_shortcut_unfused(index);
     const std::string name = block.third.name + ": norm and shortcut";
     if (!block.down)
@@ -505,14 +534,30 @@ class Resnet {
                                              {whole(d_y), weight(made.weight), whole(d_x)});
   }
 
-  // Computes everything again that the backward pass of a segment reads, from the segment's input.
-  void recompute(std::size_t last) {
+  template <class Compute>
+  void again(Compute compute) {
     again_ = true;
     builder_.compute_again(true);
-    std::size_t block = last - static_cast<std::size_t>(places_[last]);
-    while (block <= last) forward_block(block++);
+    compute();
     builder_.compute_again(false);
     again_ = false;
+  }
+
+  // Computes everything again that the backward pass of a segment reads, from the segment's input.
+  void recompute(std::size_t last) {
+    again([&] {
+      std::size_t block = last - static_cast<std::size_t>(places_[last]);
+      while (block <= last) forward_block(block++);
+    });
+  }
+
+  void norm_again(const NormedConvolution& made, const ConvolutionBuffers& buffers, int y,
+                  std::size_t block) {
+    if (recomputes_norms()) again([&] { apply_with_relu(made, buffers, y, block); });
+  }
+  void input_again(std::size_t index) {
+    if (recomputes_norms() && index > 0 && !ends_segment(index - 1))
+      again([&] { norm_and_add_shortcut(index - 1); });
   }
 
   // The buffer for the gradient of a block's output, or of its input.
@@ -552,12 +597,15 @@ class Resnet {
     const int d_normed1 = is_unfused() ? unfused(index).normed_gradient : normed1;
     const int d_normed2 = is_unfused() ? unfused(index).normed_gradient : normed2;
     shortcut_gradient(index);
+    norm_again(block.second, second, normed2, index);
     weight_gradient(block.third, normed2, third.out);
     data_gradient(block.third, third.out, d_normed2);
     norm_and_relu_gradient(block.second, second, normed2, d_normed2);
+    norm_again(block.first, first, normed1, index);
     weight_gradient(block.second, normed1, second.out);
     data_gradient(block.second, second.out, d_normed1);
     norm_and_relu_gradient(block.first, first, normed1, d_normed1);
+    input_again(index);
     weight_gradient(block.first, input_of(index), first.out);
     if (block.down) {
       sum_and_norm_gradient(*block.down, down, gradient_, false);

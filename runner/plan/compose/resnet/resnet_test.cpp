@@ -192,6 +192,24 @@ TEST(Resnet, ComputesBlocksAgainWithTheStatisticsThatItKept) {
   EXPECT_LT(last_bytes, value(kept, Metric::peak_live));
 }
 
+// The results of 32 norms inside of blocks and of 7 that end blocks are computed again, and no
+// convolution.
+TEST(Resnet, AppliesNormsAgain) {
+  const StepPlan kept = plan_of(resnet50());
+  const StepPlan plan = resnet_with(
+      [](Knobs& knobs) { knobs.memory.checkpoint_every = MemoryKnobs::checkpoint_norms; });
+  EXPECT_EQ(find_race(plan), std::nullopt);
+  const auto again = [&](const char* name) {
+    return launches_of(plan, name) - launches_of(kept, name);
+  };
+  EXPECT_EQ(again("batch_norm_apply"), 32);
+  EXPECT_EQ(again("batch_norm_add_apply"), 3);
+  EXPECT_EQ(again("batch_norm_two_apply"), 4);
+  EXPECT_EQ(value(plan, Metric::launches_per_step) - value(kept, Metric::launches_per_step), 39);
+  EXPECT_EQ(facts_of(plan).model_flops, facts_of(kept).model_flops);
+  EXPECT_LT(value(plan, Metric::peak_live), value(kept, Metric::peak_live));
+}
+
 // The smaller stem has neither a pool nor its choices.
 TEST(Resnet, PoolsNothingBehindTheSmallerStem) {
   const StepPlan plan = resnet_with([](Knobs& knobs) {

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The step of a UNet that predicts noise (unet_shape.h). A skip is never concatenated: norms read
 // both images, and the convolution of single pixels is two GEMMs. Attention keeps its probabilities
-// in memory, since the fused kernel is causal.
+// in memory, since the fused kernel is causal. Gradients overwrite activations: that of what a
+// convolution or a linear layer read what it read, once the gradient of its weights is known, and
+// that of a skip the output of the layer that read it.
+//
+// With checkpoints (memory.checkpoint), layers form segments, which end with a skip at the latest.
+// A segment keeps its input and the statistics of its norms; all other buffers of a layer are
+// shared by the segments. Before its backward pass, a segment computes them again. With checkpoints
+// of norms, all norms write one buffer, and each is applied again before the weight gradient of the
+// layer that reads it.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <variant>
@@ -59,9 +68,9 @@ class Unet {
       : builder_(builder), knobs_(knobs), parameters_(knobs) {
     add_learned_buffers(builder_, knobs_, parameters_, update_);
     add_inputs_and_ends();
-    for (const UnetLayer& layer : parameters_.layers()) layers_.push_back(add_layer(layer));
-    for (const int skip : parameters_.skips())
-      skip_gradients_.push_back(numbers(name_of(skip) + " skip gradient", elements_of_layer(skip)));
+    place_layers();
+    add_layers();
+    add_skip_gradients();
     add_temporaries();
   }
 
@@ -75,7 +84,7 @@ class Unet {
     convolve_with_bias(parameters_.conv_out(), normed_out_, prediction_);
     const MatrixShape rows{loss_rows(), unet_colours * knobs_.model.image};
     // The gradient of the prediction overwrites it.
-    builder_.launch<kernels::SquaredError>(
+    launch<kernels::SquaredError>(
         "loss", rows,
         {whole(prediction_), whole(noise_), whole(prediction_), whole(ends_.row_losses)});
     report_loss(builder_, ends_, loss_rows());
@@ -153,30 +162,108 @@ class Unet {
                    CheckedSize(norm.shape.samples) * norm.shape.groups * group_norm_numbers);
   }
 
-  UnetLayerBuffers add_layer(const UnetLayer& layer) {
-    UnetLayerBuffers made{.out = numbers(layer.name, elements_of(layer))};
+  bool has_checkpoints() const { return knobs_.memory.checkpoint_every > 0; }
+  bool recomputes_norms() const {
+    return knobs_.memory.checkpoint_every == MemoryKnobs::checkpoint_norms;
+  }
+
+  // Numbers the layers of each segment. Without checkpoints of layers each is a segment.
+  void place_layers() {
+    const std::vector<int>& skips = parameters_.skips();
+    std::int64_t place = 0;
+    for (std::size_t layer = 0; layer < parameters_.layers().size(); ++layer) {
+      const bool begins = ++place >= knobs_.memory.checkpoint_every ||
+                          std::ranges::find(skips, static_cast<int>(layer) - 1) != skips.end();
+      places_.push_back(place = begins ? 0 : place);
+    }
+  }
+  bool ends_segment(std::size_t layer) const {
+    return layer + 1 == places_.size() || places_[layer + 1] == 0;
+  }
+
+  // A buffer inside a layer: its name behind that of the layer, and its numbers.
+  struct Inside {
+    int UnetLayerBuffers::*buffer;
+    std::string name;
+    CheckedSize elements;
+  };
+
+  std::vector<Inside> inside_of(std::size_t index) const {
+    using Buffers = UnetLayerBuffers;
+    const UnetLayer& layer = parameters_.layers()[index];
+    const CheckedSize elements = elements_of(layer);
+    std::vector<Inside> all;
+    if (!ends_segment(index)) all.push_back({&Buffers::out, "", elements});
     if (const auto* residual = std::get_if<UnetResidual>(&layer.what)) {
-      made.statistics1 = add_statistics(residual->norm1);
-      made.statistics2 = add_statistics(residual->norm2);
-      made.normed1 = numbers(residual->norm1.name, elements_of(residual->norm1));
-      made.inner = numbers(residual->conv1.name, elements_of(layer));
-      made.normed2 = numbers(residual->norm2.name, elements_of(layer));
+      all.push_back({&Buffers::normed1, ".norm1", elements_of(residual->norm1)});
+      all.push_back({&Buffers::inner, ".conv1", elements});
+      all.push_back({&Buffers::normed2, ".norm2", elements});
     }
     if (const auto* attention = std::get_if<UnetAttention>(&layer.what)) {
-      made.statistics1 = add_statistics(attention->norm);
-      made.normed1 = numbers(attention->norm.name, elements_of(layer));
-      made.heads = numbers(layer.name + " heads", 3 * elements_of(layer));
-      made.probabilities =
-          numbers(layer.name + " probabilities", AttentionShapes(*attention).score_elements());
-      made.attended = numbers(layer.name + " attended", elements_of(layer));
+      all.push_back({&Buffers::normed1, ".group_norm", elements});
+      all.push_back({&Buffers::heads, " heads", 3 * elements});
+      all.push_back({&Buffers::probabilities, " probabilities",
+                     AttentionShapes(*attention).score_elements()});
+      all.push_back({&Buffers::attended, " attended", elements});
     }
     if (const auto* up = std::get_if<UnetUpsample>(&layer.what))
-      made.doubled = numbers(layer.name + " doubled", inputs_of(up->conv));
-    return made;
+      all.push_back({&Buffers::doubled, " doubled", inputs_of(up->conv)});
+    return all;
+  }
+
+  // Buffers of several layers have one name and are as large as the largest of them needs.
+  std::string name_inside(std::size_t index, const Inside& inside) const {
+    using Buffers = UnetLayerBuffers;
+    const bool is_norm = inside.buffer == &Buffers::normed1 || inside.buffer == &Buffers::normed2;
+    if (recomputes_norms() && is_norm) return "recomputed norm";
+    if (has_checkpoints()) return "recomputed " + std::to_string(places_[index]) + inside.name;
+    return parameters_.layers()[index].name + inside.name;
+  }
+
+  void add_layers() {
+    std::map<std::string, CheckedSize> sizes;
+    std::map<std::string, int> added;
+    for (std::size_t index = 0; index < parameters_.layers().size(); ++index) {
+      for (const Inside& inside : inside_of(index)) {
+        CheckedSize& size = sizes[name_inside(index, inside)];
+        size = std::max(size, inside.elements);
+      }
+    }
+    for (std::size_t index = 0; index < parameters_.layers().size(); ++index) {
+      const UnetLayer& layer = parameters_.layers()[index];
+      UnetLayerBuffers made;
+      if (ends_segment(index)) made.out = numbers(layer.name, elements_of(layer));
+      if (const auto* residual = std::get_if<UnetResidual>(&layer.what)) {
+        made.statistics1 = add_statistics(residual->norm1);
+        made.statistics2 = add_statistics(residual->norm2);
+      }
+      if (const auto* attention = std::get_if<UnetAttention>(&layer.what))
+        made.statistics1 = add_statistics(attention->norm);
+      for (const Inside& inside : inside_of(index)) {
+        const std::string name = name_inside(index, inside);
+        const auto [found, is_new] = added.try_emplace(name, 0);
+        if (is_new) found->second = numbers(name, sizes[name]);
+        made.*inside.buffer = found->second;
+      }
+      layers_.push_back(made);
+    }
+  }
+
+  // No level of the decoder has fewer channels than the skips that it reads.
+  void add_skip_gradients() {
+    skip_gradients_.resize(parameters_.skips().size());
+    for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+      const auto& skip = parameters_.layers()[layer].skip;
+      if (!skip) continue;
+      const int from = parameters_.skips()[*skip];
+      skip_gradients_[*skip] =
+          ends_segment(layer) ? layers_[layer].out
+                              : numbers(name_of(from) + " skip gradient", elements_of_layer(from));
+    }
   }
 
   void add_temporaries() {
-    CheckedSize stream = outputs_of(parameters_.conv_in()), inside, packed, scores;
+    CheckedSize stream = outputs_of(parameters_.conv_in()), packed, scores;
     CheckedSize channels, partials, columns;
     const auto raise = [](CheckedSize& to, CheckedSize size) { to = std::max(to, size); };
     const auto raise_partials = [&](std::int64_t rows, std::int64_t width) {
@@ -185,7 +272,6 @@ class Unet {
     for (const UnetNorm* norm : parameters_.norms()) {
       raise(channels, norm->shape.channels());
       raise(partials, 2 * CheckedSize(samples()) * parts_of(*norm) * norm->shape.channels());
-      raise(inside, elements_of(*norm));
     }
     for (const UnetLayer& layer : parameters_.layers()) {
       raise(stream, elements_of(layer));
@@ -205,15 +291,12 @@ class Unet {
     means_ = singles("gradient means", CheckedSize(samples()) * 32 * group_norm_numbers);
     column_partials_ = singles("bias partials", columns);
     block_time_ = numbers("time of a block", CheckedSize(samples()) * channels);
-    shortcut_ = numbers("shortcut", stream);
     qkv_ = numbers("qkv", 3 * packed);
     merged_ = numbers("merged heads", packed);
     head_gradients_ = numbers("head gradients", 3 * packed);
     score_gradients_ = numbers("score gradients", scores);
     gradient_ = numbers("stream gradient", stream);
     other_gradient_ = numbers("other stream gradient", stream);
-    inner_gradient_ = numbers("inner gradient", inside);
-    norm_gradient_ = numbers("norm gradient", stream);
   }
 
   static std::int64_t parts_of(const UnetNorm& norm) {
@@ -222,10 +305,20 @@ class Unet {
 
   // The functions below append operations.
 
+  template <class Kernel>
+  void launch(const std::string& name, const typename Kernel::Shape& shape,
+              const std::vector<Operand>& operands,
+              const typename Kernel::Attributes& attributes = {}) {
+    builder_.launch<Kernel>((again_ ? "again: " : "") + name, shape, operands, attributes);
+  }
+
   // Whether gradients of parameters are added to zeros instead of overwriting the old ones.
   bool accumulates() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
 
-  BufferUse whole(int buffer) const { return builder_.whole(buffer); }
+  // A shared buffer may be larger than the operand is.
+  Operand whole(int buffer) const {
+    return knobs_.memory.checkpoint_every == 0 ? builder_.whole(buffer) : from(buffer);
+  }
   static Operand from(int buffer) { return Operand::from(buffer, 0); }
   Operand weight(std::size_t tensor) const { return in(update_.weights, tensor); }
   Operand gradient(std::size_t tensor) const { return in(update_.gradients, tensor); }
@@ -241,16 +334,16 @@ class Unet {
     launch_ingest_of_images(
         builder_, knobs_.batch.format,
         {.samples = samples(), .features = features(), .words = sample_bytes / word_bytes},
-        whole(batch), {.images = images_, .labels = times_, .classes = diffusion_times});
-    builder_.launch<kernels::AddNoise>(
+        builder_.whole(batch), {.images = images_, .labels = times_, .classes = diffusion_times});
+    launch<kernels::AddNoise>(
         "add noise", {samples(), features()},
         {whole(images_), whole(times_), whole(ends_.counter), whole(noisy_), whole(noise_)});
   }
 
   void linear(std::size_t layer, std::int64_t rows, std::int64_t outputs, std::int64_t inputs,
               int x, int y) {
-    builder_.launch<kernels::Linear>(tensor_name(layer), {rows, outputs, inputs},
-                                     {from(x), weight(layer), weight(layer + 1), from(y)});
+    launch<kernels::Linear>(tensor_name(layer), {rows, outputs, inputs},
+                            {from(x), weight(layer), weight(layer + 1), from(y)});
   }
 
   // Computes the gradients of a linear layer, and that of its input where d_x is a buffer.
@@ -259,13 +352,12 @@ class Unet {
                        bool accumulate = false) {
     const std::string& name = tensor_name(layer);
     bias_gradient(rows, outputs, from(d_y), layer + 1);
-    builder_.launch<kernels::Matmul>(name + " gradient", {outputs, inputs, rows},
-                                     {from(d_y), from(x), gradient(layer)},
-                                     {.transpose_a = true, .accumulate = accumulates()});
+    launch<kernels::Matmul>(name + " gradient", {outputs, inputs, rows},
+                            {from(d_y), from(x), gradient(layer)},
+                            {.transpose_a = true, .accumulate = accumulates()});
     if (d_x)
-      builder_.launch<kernels::Matmul>(name + ": input gradient", {rows, inputs, outputs},
-                                       {from(d_y), weight(layer), from(*d_x)},
-                                       {.accumulate = accumulate});
+      launch<kernels::Matmul>(name + ": input gradient", {rows, inputs, outputs},
+                              {from(d_y), weight(layer), from(*d_x)}, {.accumulate = accumulate});
   }
 
   // Sums the rows of d_y, by parts where there are many, into one or two tensors.
@@ -273,17 +365,16 @@ class Unet {
                      std::size_t tensor, std::optional<std::size_t> other = {}) {
     const std::int64_t parts = column_parts(rows, columns);
     if (parts > 1)
-      builder_.launch<kernels::ColumnParts>(tensor_name(tensor) + ": column sums",
-                                            {rows, columns, parts}, {d_y, from(column_partials_)});
+      launch<kernels::ColumnParts>(tensor_name(tensor) + ": column sums", {rows, columns, parts},
+                                   {d_y, from(column_partials_)});
     const auto sum_into = [&](std::size_t to) {
       const std::string name = tensor_name(to) + " gradient";
       if (parts > 1)
-        builder_.launch<kernels::SumParts>(name, {columns, parts},
-                                           {from(column_partials_), gradient(to)},
-                                           {.accumulate = accumulates()});
+        launch<kernels::SumParts>(name, {columns, parts}, {from(column_partials_), gradient(to)},
+                                  {.accumulate = accumulates()});
       else
-        builder_.launch<kernels::BiasGradient>(name, {rows, columns}, {d_y, gradient(to)},
-                                               {.accumulate = accumulates()});
+        launch<kernels::BiasGradient>(name, {rows, columns}, {d_y, gradient(to)},
+                                      {.accumulate = accumulates()});
     };
     sum_into(tensor);
     if (other) sum_into(*other);
@@ -291,45 +382,45 @@ class Unet {
 
   void embed_times() {
     const std::int64_t width = knobs_.model.width, wide = parameters_.time_width();
-    builder_.launch<kernels::TimeEmbedding>("time features", {samples(), width},
-                                            {whole(times_), whole(time_features_)});
+    launch<kernels::TimeEmbedding>("time features", {samples(), width},
+                                   {whole(times_), whole(time_features_)});
     linear(parameters_.time1(), samples(), wide, width, time_features_, time_hidden_);
-    builder_.launch<kernels::Silu>("time silu", {samples(), wide},
-                                   {whole(time_hidden_), whole(time_hidden_silu_)});
+    launch<kernels::Silu>("time silu", {samples(), wide},
+                          {whole(time_hidden_), whole(time_hidden_silu_)});
     linear(parameters_.time2(), samples(), wide, wide, time_hidden_silu_, time_);
-    builder_.launch<kernels::Silu>("time embedding silu", {samples(), wide},
-                                   {whole(time_), whole(time_silu_)});
+    launch<kernels::Silu>("time embedding silu", {samples(), wide},
+                          {whole(time_), whole(time_silu_)});
   }
 
   void convolve(const UnetConvolution& conv, int x, int y) {
-    builder_.launch<kernels::Convolution>(conv.name, conv.shape,
-                                          {from(x), weight(conv.weight), from(y)});
+    launch<kernels::Convolution>(conv.name, conv.shape, {from(x), weight(conv.weight), from(y)});
   }
 
   void convolve_with_bias(const UnetConvolution& conv, int x, int y) {
     convolve(conv, x, y);
-    builder_.launch<kernels::BiasActivation>(conv.name + ": bias",
-                                             {conv.shape.output_pixels(), conv.shape.outputs},
-                                             {from(y), weight(conv.weight + 1), from(y)});
+    launch<kernels::BiasActivation>(conv.name + ": bias",
+                                    {conv.shape.output_pixels(), conv.shape.outputs},
+                                    {from(y), weight(conv.weight + 1), from(y)});
   }
 
   // The buffer that a norm reads beside x; without one, x stands for an operand without elements.
   static Operand beside(int x, std::optional<int> other) { return from(other.value_or(x)); }
 
+  // Computes the statistics of x, unless they are kept, and applies the norm.
   void norm(const UnetNorm& norm, int x, std::optional<int> other, int statistics, int y,
             bool silu) {
-    const auto& s = norm.shape;
     const GroupNormPartsShape in_parts = parts(norm);
-    builder_.launch<kernels::GroupNormSums>(
-        norm.name + ": sums", in_parts, {from(x), beside(x, other), from(first_), from(partials_)});
-    builder_.launch<kernels::GroupNormFinish>(norm.name + ": statistics", in_parts,
-                                              {from(first_), from(partials_), whole(statistics)},
-                                              {.epsilon = group_norm_epsilon});
-    builder_.launch<kernels::GroupNormApply>(
-        norm.name, s,
-        {from(x), beside(x, other), whole(statistics), weight(norm.weight), weight(norm.weight + 1),
-         from(y)},
-        {.silu = silu});
+    if (!again_) {
+      launch<kernels::GroupNormSums>(norm.name + ": sums", in_parts,
+                                     {from(x), beside(x, other), from(first_), from(partials_)});
+      launch<kernels::GroupNormFinish>(norm.name + ": statistics", in_parts,
+                                       {from(first_), from(partials_), whole(statistics)},
+                                       {.epsilon = group_norm_epsilon});
+    }
+    launch<kernels::GroupNormApply>(norm.name, norm.shape,
+                                    {from(x), beside(x, other), whole(statistics),
+                                     weight(norm.weight), weight(norm.weight + 1), from(y)},
+                                    {.silu = silu});
   }
 
   static GroupNormPartsShape parts(const UnetNorm& norm) {
@@ -352,6 +443,7 @@ class Unet {
   }
 
   void forward(const UnetDownsample& down, std::size_t layer) {
+    if (again_) return;  // a downsampled image is a skip, hence kept
     convolve_with_bias(down.conv, input_of(layer), layers_[layer].out);
   }
 
@@ -361,8 +453,9 @@ class Unet {
 
   void forward(const UnetUpsample& up, std::size_t layer) {
     const UnetLayerBuffers& buffers = layers_[layer];
-    builder_.launch<kernels::Upsample>(parameters_.layers()[layer].name, undoubled(up.conv.shape),
-                                       {whole(input_of(layer)), whole(buffers.doubled)});
+    launch<kernels::Upsample>(parameters_.layers()[layer].name, undoubled(up.conv.shape),
+                              {whole(input_of(layer)), whole(buffers.doubled)});
+    if (again_ && ends_segment(layer)) return;
     convolve_with_bias(up.conv, buffers.doubled, buffers.out);
   }
 
@@ -374,32 +467,33 @@ class Unet {
     norm(residual.norm1, x, skip_of(layer), buffers.statistics1, buffers.normed1, true);
     convolve(residual.conv1, buffers.normed1, buffers.inner);
     linear(residual.time, samples(), outputs, parameters_.time_width(), time_silu_, block_time_);
-    builder_.launch<kernels::TimeBias>(residual.conv1.name + ": bias and time", image,
-                                       {whole(buffers.inner), weight(residual.conv1.weight + 1),
-                                        from(block_time_), whole(buffers.inner)});
+    launch<kernels::TimeBias>(residual.conv1.name + ": bias and time", image,
+                              {whole(buffers.inner), weight(residual.conv1.weight + 1),
+                               from(block_time_), whole(buffers.inner)});
     norm(residual.norm2, buffers.inner, {}, buffers.statistics2, buffers.normed2, true);
+    if (again_ && ends_segment(layer)) return;
     convolve(residual.conv2, buffers.normed2, buffers.out);
     int shortcut = x;
     if (residual.shortcut) {
-      shortcut = shortcut_;
+      shortcut = other_gradient_;
       shortcut_of(residual, layer);
     }
-    builder_.launch<kernels::ResidualBias>(residual.conv2.name + ": bias and shortcut", image,
-                                           {whole(buffers.out), weight(residual.conv2.weight + 1),
-                                            from(shortcut), whole(buffers.out)});
+    launch<kernels::ResidualBias>(residual.conv2.name + ": bias and shortcut", image,
+                                  {whole(buffers.out), weight(residual.conv2.weight + 1),
+                                   from(shortcut), whole(buffers.out)});
   }
 
   void shortcut_of(const UnetResidual& residual, std::size_t layer) {
     const GroupNormShape& s = residual.norm1.shape;
     const std::int64_t rows = s.samples * s.pixels, outputs = residual.conv1.shape.outputs;
     const UnetResidual::Shortcut& shortcut = *residual.shortcut;
-    builder_.launch<kernels::Linear>(
-        tensor_name(shortcut.stream), {rows, outputs, s.columns},
-        {from(input_of(layer)), weight(shortcut.stream), weight(shortcut.bias), from(shortcut_)});
+    launch<kernels::Linear>(tensor_name(shortcut.stream), {rows, outputs, s.columns},
+                            {from(input_of(layer)), weight(shortcut.stream), weight(shortcut.bias),
+                             from(other_gradient_)});
     if (const auto skip = skip_of(layer))
-      builder_.launch<kernels::Matmul>(tensor_name(shortcut.skip), {rows, outputs, s.others},
-                                       {from(*skip), weight(shortcut.skip), from(shortcut_)},
-                                       {.transpose_b = true, .accumulate = true});
+      launch<kernels::Matmul>(tensor_name(shortcut.skip), {rows, outputs, s.others},
+                              {from(*skip), weight(shortcut.skip), from(other_gradient_)},
+                              {.transpose_b = true, .accumulate = true});
   }
 
   // The parts q, k and v of all heads in one buffer, one after another.
@@ -415,35 +509,40 @@ class Unet {
     norm(attention.norm, input_of(layer), {}, buffers.statistics1, buffers.normed1, false);
     linear(attention.qkv, shapes.rows(), 3 * shapes.channels, shapes.channels, buffers.normed1,
            qkv_);
-    builder_.launch<kernels::SplitHeads>(name + ": split heads", shapes.packed(),
-                                         {from(qkv_), whole(buffers.heads)}, {.parts = 3});
-    builder_.launch<kernels::Matmul>(name + ": scores", shapes.scores(),
-                                     {of(0), of(1), whole(buffers.probabilities)}, by_transposed);
-    builder_.launch<kernels::Softmax>(name + ": softmax", shapes.softmax(),
-                                      {whole(buffers.probabilities), whole(buffers.probabilities)},
-                                      {.scale = shapes.scale()});
-    builder_.launch<kernels::Matmul>(name + ": weighted values", shapes.values(),
-                                     {whole(buffers.probabilities), of(2), from(merged_)});
-    builder_.launch<kernels::MergeHeads>(name + ": merge heads", shapes.packed(),
-                                         {from(merged_), whole(buffers.attended)});
-    builder_.launch<kernels::Matmul>(
+    launch<kernels::SplitHeads>(name + ": split heads", shapes.packed(),
+                                {from(qkv_), whole(buffers.heads)}, {.parts = 3});
+    launch<kernels::Matmul>(name + ": scores", shapes.scores(),
+                            {of(0), of(1), whole(buffers.probabilities)}, by_transposed);
+    launch<kernels::Softmax>(name + ": softmax", shapes.softmax(),
+                             {whole(buffers.probabilities), whole(buffers.probabilities)},
+                             {.scale = shapes.scale()});
+    launch<kernels::Matmul>(name + ": weighted values", shapes.values(),
+                            {whole(buffers.probabilities), of(2), from(merged_)});
+    launch<kernels::MergeHeads>(name + ": merge heads", shapes.packed(),
+                                {from(merged_), whole(buffers.attended)});
+    if (again_ && ends_segment(layer)) return;
+    launch<kernels::Matmul>(
         tensor_name(attention.projection), {shapes.rows(), shapes.channels, shapes.channels},
         {whole(buffers.attended), weight(attention.projection), whole(buffers.out)}, by_transposed);
-    builder_.launch<kernels::ResidualBias>(name + ": bias and residual",
-                                           {shapes.samples, shapes.tokens, shapes.channels},
-                                           {whole(buffers.out), weight(attention.projection + 1),
-                                            whole(input_of(layer)), whole(buffers.out)});
+    launch<kernels::ResidualBias>(name + ": bias and residual",
+                                  {shapes.samples, shapes.tokens, shapes.channels},
+                                  {whole(buffers.out), weight(attention.projection + 1),
+                                   whole(input_of(layer)), whole(buffers.out)});
   }
 
   void backward() {
     builder_.enter(Phase::backward);
-    if (accumulates()) builder_.act("zero the gradients", FillZero{whole(update_.gradients)});
+    if (accumulates())
+      builder_.act("zero the gradients", FillZero{builder_.whole(update_.gradients)});
     convolution_gradient(parameters_.conv_out(), normed_out_, prediction_);
-    data_gradient(parameters_.conv_out(), prediction_, inner_gradient_);
-    norm_gradient(parameters_.norm_out(), layers_.back().out, {}, statistics_out_, inner_gradient_,
+    data_gradient(parameters_.conv_out(), prediction_, normed_out_);
+    // The forward pass computed shortcuts in the other buffer, so that it lives already.
+    std::swap(gradient_, other_gradient_);
+    norm_gradient(parameters_.norm_out(), layers_.back().out, {}, statistics_out_, normed_out_,
                   gradient_, {}, true, false);
     for (std::size_t layer = layers_.size(); layer-- > 0;) {
       add_skip_gradient(static_cast<int>(layer));
+      if (has_checkpoints() && ends_segment(layer)) recompute(layer);
       std::visit([&](const auto& what) { backward(what, layer); },
                  parameters_.layers()[layer].what);
     }
@@ -452,14 +551,36 @@ class Unet {
     time_gradients();
   }
 
+  template <class Compute>
+  void again(Compute compute) {
+    again_ = true;
+    builder_.compute_again(true);
+    compute();
+    builder_.compute_again(false);
+    again_ = false;
+  }
+
+  // Computes everything again that the backward pass of a segment reads, from the segment's input.
+  void recompute(std::size_t last) {
+    again([&] {
+      std::size_t layer = last - static_cast<std::size_t>(places_[last]);
+      while (layer <= last) forward(layer++);
+    });
+  }
+
+  void norm_again(const UnetNorm& made, int x, std::optional<int> other, int statistics, int y,
+                  bool silu) {
+    if (recomputes_norms()) again([&] { norm(made, x, other, statistics, y, silu); });
+  }
+
   // Adds what a skip's reader passes back to the gradient of the stream.
   void add_skip_gradient(int layer) {
     const auto found = std::ranges::find(parameters_.skips(), layer);
     if (found == parameters_.skips().end()) return;
     const auto skip = static_cast<std::size_t>(found - parameters_.skips().begin());
     const std::int64_t elements = elements_of_layer(layer);
-    builder_.launch<kernels::Add>(name_of(layer) + ": skip gradient", {1, elements},
-                                  {from(gradient_), whole(skip_gradients_[skip]), from(gradient_)});
+    launch<kernels::Add>(name_of(layer) + ": skip gradient", {1, elements},
+                         {from(gradient_), from(skip_gradients_[skip]), from(gradient_)});
   }
 
   // Computes the gradients of a convolution's weight and bias.
@@ -471,14 +592,14 @@ class Unet {
   }
 
   void weight_gradient(const UnetConvolution& conv, int x, int d_y) {
-    builder_.launch<kernels::ConvolutionWeightGradient>(conv.name + ": weight gradient", conv.shape,
-                                                        {from(x), from(d_y), gradient(conv.weight)},
-                                                        {.accumulate = accumulates()});
+    launch<kernels::ConvolutionWeightGradient>(conv.name + ": weight gradient", conv.shape,
+                                               {from(x), from(d_y), gradient(conv.weight)},
+                                               {.accumulate = accumulates()});
   }
 
   void data_gradient(const UnetConvolution& conv, int d_y, int d_x) {
-    builder_.launch<kernels::ConvolutionDataGradient>(conv.name + ": input gradient", conv.shape,
-                                                      {from(d_y), weight(conv.weight), from(d_x)});
+    launch<kernels::ConvolutionDataGradient>(conv.name + ": input gradient", conv.shape,
+                                             {from(d_y), weight(conv.weight), from(d_x)});
   }
 
   // Computes the gradients of a norm's parameters, and of its input from d_y: in d_x and d_other,
@@ -487,17 +608,15 @@ class Unet {
                      int d_x, std::optional<int> d_other, bool silu, bool accumulate) {
     const GroupNormPartsShape in_parts = parts(norm);
     const Operand of_weight = weight(norm.weight), of_bias = weight(norm.weight + 1);
-    builder_.launch<kernels::GroupNormGradientSums>(
-        norm.name + ": gradient sums", in_parts,
-        {from(d_y), from(x), beside(x, other), whole(statistics), of_weight, of_bias,
-         from(partials_)},
-        {.silu = silu});
-    builder_.launch<kernels::GroupNormGradientFinish>(
-        norm.name + ": parameters' gradient", in_parts,
-        {from(partials_), of_weight, gradient(norm.weight), gradient(norm.weight + 1),
-         from(means_)},
-        {.accumulate = accumulates()});
-    builder_.launch<kernels::GroupNormGradientApply>(
+    launch<kernels::GroupNormGradientSums>(norm.name + ": gradient sums", in_parts,
+                                           {from(d_y), from(x), beside(x, other), whole(statistics),
+                                            of_weight, of_bias, from(partials_)},
+                                           {.silu = silu});
+    launch<kernels::GroupNormGradientFinish>(norm.name + ": parameters' gradient", in_parts,
+                                             {from(partials_), of_weight, gradient(norm.weight),
+                                              gradient(norm.weight + 1), from(means_)},
+                                             {.accumulate = accumulates()});
+    launch<kernels::GroupNormGradientApply>(
         norm.name + ": gradient", norm.shape,
         {from(d_y), from(x), beside(x, other), whole(statistics), of_weight, of_bias, from(means_),
          from(d_x), beside(d_x, d_other)},
@@ -515,36 +634,39 @@ class Unet {
   void backward(const UnetUpsample& up, std::size_t layer) {
     convolution_gradient(up.conv, layers_[layer].doubled, gradient_);
     data_gradient(up.conv, gradient_, other_gradient_);
-    builder_.launch<kernels::UpsampleGradient>(parameters_.layers()[layer].name + ": gradient",
-                                               undoubled(up.conv.shape),
-                                               {from(other_gradient_), from(gradient_)});
+    launch<kernels::UpsampleGradient>(parameters_.layers()[layer].name + ": gradient",
+                                      undoubled(up.conv.shape),
+                                      {from(other_gradient_), from(gradient_)});
   }
 
   void backward(const UnetResidual& residual, std::size_t layer) {
     const UnetLayerBuffers& buffers = layers_[layer];
     std::optional<std::size_t> shortcut_bias;
     if (residual.shortcut) shortcut_bias = residual.shortcut->bias;
+    norm_again(residual.norm2, buffers.inner, {}, buffers.statistics2, buffers.normed2, true);
     convolution_gradient(residual.conv2, buffers.normed2, gradient_, shortcut_bias);
-    data_gradient(residual.conv2, gradient_, inner_gradient_);
-    norm_gradient(residual.norm2, buffers.inner, {}, buffers.statistics2, inner_gradient_,
-                  norm_gradient_, {}, true, false);
+    data_gradient(residual.conv2, gradient_, buffers.normed2);
+    norm_gradient(residual.norm2, buffers.inner, {}, buffers.statistics2, buffers.normed2,
+                  other_gradient_, {}, true, false);
     time_gradient_of(residual);
-    weight_gradient(residual.conv1, buffers.normed1, norm_gradient_);
-    data_gradient(residual.conv1, norm_gradient_, inner_gradient_);
+    norm_again(residual.norm1, input_of(layer), skip_of(layer), buffers.statistics1,
+               buffers.normed1, true);
+    weight_gradient(residual.conv1, buffers.normed1, other_gradient_);
+    data_gradient(residual.conv1, other_gradient_, buffers.normed1);
     std::optional<int> skip_gradient;
     if (const auto& skip = parameters_.layers()[layer].skip) skip_gradient = skip_gradients_[*skip];
     if (residual.shortcut) shortcut_gradient(residual, layer, skip_gradient);
     norm_gradient(residual.norm1, input_of(layer), skip_of(layer), buffers.statistics1,
-                  inner_gradient_, gradient_, skip_gradient, true, true);
+                  buffers.normed1, gradient_, skip_gradient, true, true);
   }
 
   // The gradient of a sample's time is the sum over its pixels; the bias of the convolution before
   // it has the same gradient as that of the projection.
   void time_gradient_of(const UnetResidual& residual) {
     const std::int64_t outputs = residual.conv1.shape.outputs, wide = parameters_.time_width();
-    builder_.launch<kernels::SumPixels>(tensor_name(residual.time) + ": sum over pixels",
-                                        {samples(), residual.norm2.shape.pixels, outputs},
-                                        {from(norm_gradient_), from(block_time_)});
+    launch<kernels::SumPixels>(tensor_name(residual.time) + ": sum over pixels",
+                               {samples(), residual.norm2.shape.pixels, outputs},
+                               {from(other_gradient_), from(block_time_)});
     bias_gradient(samples(), outputs, from(block_time_), residual.conv1.weight + 1);
     linear_gradient(residual.time, samples(), outputs, wide, time_silu_, block_time_,
                     time_gradient_, has_time_gradient_);
@@ -556,12 +678,11 @@ class Unet {
     const GroupNormShape& s = residual.norm1.shape;
     const std::int64_t rows = s.samples * s.pixels, outputs = residual.conv1.shape.outputs;
     const auto of_part = [&](std::size_t tensor, std::int64_t inputs, int x, int d_x) {
-      builder_.launch<kernels::Matmul>(tensor_name(tensor) + " gradient", {outputs, inputs, rows},
-                                       {from(gradient_), from(x), gradient(tensor)},
-                                       {.transpose_a = true, .accumulate = accumulates()});
-      builder_.launch<kernels::Matmul>(tensor_name(tensor) + ": input gradient",
-                                       {rows, inputs, outputs},
-                                       {from(gradient_), weight(tensor), from(d_x)});
+      launch<kernels::Matmul>(tensor_name(tensor) + " gradient", {outputs, inputs, rows},
+                              {from(gradient_), from(x), gradient(tensor)},
+                              {.transpose_a = true, .accumulate = accumulates()});
+      launch<kernels::Matmul>(tensor_name(tensor) + ": input gradient", {rows, inputs, outputs},
+                              {from(gradient_), weight(tensor), from(d_x)});
     };
     of_part(residual.shortcut->stream, s.columns, input_of(layer), other_gradient_);
     if (skip_gradient) of_part(residual.shortcut->skip, s.others, *skip_of(layer), *skip_gradient);
@@ -575,35 +696,35 @@ class Unet {
     const auto of = [&](std::int64_t index) { return part(buffers.heads, shapes, index); };
     const auto d_of = [&](std::int64_t index) { return part(head_gradients_, shapes, index); };
     linear_gradient(attention.projection, shapes.rows(), shapes.channels, shapes.channels,
-                    buffers.attended, gradient_, inner_gradient_);
-    builder_.launch<kernels::SplitHeads>(name + ": split heads of the gradient", shapes.packed(),
-                                         {from(inner_gradient_), from(merged_)});
-    builder_.launch<kernels::Matmul>(name + ": value gradient", shapes.values(),
-                                     {whole(buffers.probabilities), from(merged_), d_of(2)},
-                                     transposed_by);
-    builder_.launch<kernels::Matmul>(name + ": probability gradient", shapes.scores(),
-                                     {from(merged_), of(2), from(score_gradients_)}, by_transposed);
-    builder_.launch<kernels::SoftmaxGradient>(
+                    buffers.attended, gradient_, buffers.attended);
+    launch<kernels::SplitHeads>(name + ": split heads of the gradient", shapes.packed(),
+                                {from(buffers.attended), from(merged_)});
+    launch<kernels::Matmul>(name + ": value gradient", shapes.values(),
+                            {whole(buffers.probabilities), from(merged_), d_of(2)}, transposed_by);
+    launch<kernels::Matmul>(name + ": probability gradient", shapes.scores(),
+                            {from(merged_), of(2), from(score_gradients_)}, by_transposed);
+    launch<kernels::SoftmaxGradient>(
         name + ": softmax gradient", shapes.softmax(),
         {whole(buffers.probabilities), from(score_gradients_), from(score_gradients_)},
         {.scale = shapes.scale()});
-    builder_.launch<kernels::Matmul>(name + ": query gradient", shapes.values(),
-                                     {from(score_gradients_), of(1), d_of(0)});
-    builder_.launch<kernels::Matmul>(name + ": key gradient", shapes.values(),
-                                     {from(score_gradients_), of(0), d_of(1)}, transposed_by);
-    builder_.launch<kernels::MergeHeads>(name + ": merge heads of the gradient", shapes.packed(),
-                                         {from(head_gradients_), from(qkv_)}, {.parts = 3});
+    launch<kernels::Matmul>(name + ": query gradient", shapes.values(),
+                            {from(score_gradients_), of(1), d_of(0)});
+    launch<kernels::Matmul>(name + ": key gradient", shapes.values(),
+                            {from(score_gradients_), of(0), d_of(1)}, transposed_by);
+    launch<kernels::MergeHeads>(name + ": merge heads of the gradient", shapes.packed(),
+                                {from(head_gradients_), from(qkv_)}, {.parts = 3});
+    norm_again(attention.norm, input_of(layer), {}, buffers.statistics1, buffers.normed1, false);
     linear_gradient(attention.qkv, shapes.rows(), 3 * shapes.channels, shapes.channels,
-                    buffers.normed1, qkv_, inner_gradient_);
-    norm_gradient(attention.norm, input_of(layer), {}, buffers.statistics1, inner_gradient_,
+                    buffers.normed1, qkv_, buffers.normed1);
+    norm_gradient(attention.norm, input_of(layer), {}, buffers.statistics1, buffers.normed1,
                   gradient_, {}, false, true);
   }
 
   void time_gradients() {
     const std::int64_t width = knobs_.model.width, wide = parameters_.time_width();
     const auto through_silu = [&](const std::string& name, int x) {
-      builder_.launch<kernels::SiluGradient>(
-          name, {samples(), wide}, {whole(x), whole(time_gradient_), whole(time_gradient_)});
+      launch<kernels::SiluGradient>(name, {samples(), wide},
+                                    {whole(x), whole(time_gradient_), whole(time_gradient_)});
     };
     through_silu("time embedding silu gradient", time_);
     linear_gradient(parameters_.time2(), samples(), wide, wide, time_hidden_silu_, time_gradient_,
@@ -625,12 +746,14 @@ class Unet {
   bool has_time_gradient_ = false;
   int conv_in_ = 0, normed_out_ = 0, statistics_out_ = 0, prediction_ = 0;
   std::vector<UnetLayerBuffers> layers_;
-  std::vector<int> skip_gradients_;  // one for each of the skips
+  std::vector<std::int64_t> places_;  // of the layers in their segments
+  bool again_ = false;                // launches compute what was computed before
+  std::vector<int> skip_gradients_;   // one for each of the skips
   int first_ = 0, partials_ = 0, means_ = 0, column_partials_ = 0;
-  int block_time_ = 0, shortcut_ = 0;
+  int block_time_ = 0;
   int qkv_ = 0, merged_ = 0, head_gradients_ = 0, score_gradients_ = 0;
-  int gradient_ = 0, other_gradient_ = 0;       // of the stream between layers
-  int inner_gradient_ = 0, norm_gradient_ = 0;  // within a layer
+  int gradient_ = 0;        // of the stream between layers
+  int other_gradient_ = 0;  // of what a layer computes inside; and its shortcut
 };
 
 }  // namespace

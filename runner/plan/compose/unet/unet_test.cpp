@@ -89,6 +89,48 @@ TEST(Unet, DecodesImagesOfBytesInTheLaunchThatIngestsThem) {
   EXPECT_EQ(bytes.buffers.size(), words.buffers.size()) << "no words lie between";
 }
 
+// A recomputed residual block ends with its second norm, attention with the merged heads and
+// upsampling with the doubled image, unless a later layer of the segment reads what follows.
+TEST(Unet, ComputesLayersAgainWithTheStatisticsThatItKept) {
+  const StepPlan kept = plan_of(usual_unet());
+  const auto with_checkpoints = [](std::int64_t every) {
+    Knobs knobs = usual_unet();
+    knobs.memory.checkpoint_every = every;
+    return plan_of(knobs);
+  };
+  constexpr std::int64_t residuals = 22, attentions = 6, norms = 2 * residuals + attentions;
+  struct Case {
+    std::int64_t every, convolutions, softmaxes;
+  };
+  for (const auto& [every, convolutions, softmaxes] :
+       {Case{1, residuals, attentions}, Case{3, residuals + 13, attentions},
+        Case{MemoryKnobs::checkpoint_norms, 0, 0}}) {
+    const StepPlan plan = with_checkpoints(every);
+    EXPECT_EQ(find_race(plan), std::nullopt);
+    const auto again = [&](const char* name) {
+      return launches_of(plan, name) - launches_of(kept, name);
+    };
+    EXPECT_EQ(again("convolution"), convolutions) << every;
+    EXPECT_EQ(again("softmax"), softmaxes) << every;
+    EXPECT_EQ(again("group_norm_apply"), norms) << every;
+    EXPECT_EQ(again("group_norm_sums") + again("group_norm_finish"), 0) << every;
+    EXPECT_EQ(facts_of(plan).model_flops, facts_of(kept).model_flops) << every;
+    EXPECT_LT(value(plan, Metric::peak_live), value(kept, Metric::peak_live)) << every;
+  }
+}
+
+// Gradients overwrite activations, so that few buffers lie unused at the peak.
+TEST(Unet, HoldsLittleMoreThanItNeeds) {
+  for (const std::int64_t every :
+       {MemoryKnobs::checkpoint_norms, std::int64_t{0}, std::int64_t{1}}) {
+    Knobs knobs = usual_unet();
+    knobs.model.dtype = DType::bf16;
+    knobs.memory.checkpoint_every = every;
+    const StepPlan plan = plan_of(knobs);
+    EXPECT_LT(value(plan, Metric::peak_live), 1.06 * value(plan, Metric::need)) << every;
+  }
+}
+
 TEST(Unet, HasAtMost32GroupsOfAtLeastFourChannels) {
   Knobs knobs = usual_unet();
   for (const std::int64_t width : {8, 24, 128, 192}) {
