@@ -240,7 +240,7 @@ using Launch = std::function<void(void* const* buffers, CUstream_st* stream)>;
 
 // Costs of a launch beyond its work; a null function means not known or not needed.
 struct KernelCost {
-  // Share of the GEMM rate that the kernel's arithmetic can reach.
+  // Share of the device's speed that it reaches: rates of GEMMs and of copies, latency of memory.
   double share_of_rate = 1;
   // Memory traffic when no cache holds the operands; null: the bytes in its KernelWork.
   OfLaunch<KernelWork> uncached_work = nullptr;

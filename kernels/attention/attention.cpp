@@ -199,9 +199,10 @@ std::vector<Kernel> attention_kernels() {
       row<kernels::CausalSoftmax, softmax_reference<true>>(softmax_operands, causal_softmax_flops),
       row<kernels::CausalSoftmaxGradient, softmax_gradient_reference<true>>(
           softmax_gradient_operands, causal_softmax_flops),
-      row<kernels::Softmax, softmax_reference<false>>(softmax_operands, flops_an_element<5>),
-      row<kernels::SoftmaxGradient, softmax_gradient_reference<false>>(softmax_gradient_operands,
-                                                                       flops_an_element<5>)};
+      row<kernels::Softmax, softmax_reference<false>>(softmax_operands, flops_an_element<5>, {},
+                                                      {.share_of_rate = 0.38}),
+      row<kernels::SoftmaxGradient, softmax_gradient_reference<false>>(
+          softmax_gradient_operands, flops_an_element<5>, {}, {.share_of_rate = 0.58})};
 }
 
 }  // namespace stepgate

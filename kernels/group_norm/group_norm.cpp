@@ -300,21 +300,28 @@ constexpr auto flops_of_group_finish =
 
 // A norm takes 4 flops: subtract, scale twice, add the bias. A SiLU takes 4 (negate, exponential,
 // add, divide), and its slope 8 besides the norm, which is computed again.
+// The shares of a device's speed are those of a UNet's step on an H200. Sums wait for each other in
+// their blocks, and what finishes them has few threads and a chain of loads.
 std::vector<Kernel> group_norm_kernels() {
   using namespace kernels;
-  return {row<GroupNormSums, group_sums_reference>(group_sums_operands,
-                                                   [](const auto& s) { return 4 * of_both(s); }),
-          row<GroupNormFinish, group_finish_reference>(group_finish_operands,
-                                                       flops_of_group_finish<2, 11>),
-          row<GroupNormApply, group_apply_reference>(group_apply_operands, flops_with_silu<4, 4>),
-          row<GroupNormGradientSums, group_gradient_sums_reference>(group_gradient_sums_operands,
-                                                                    flops_with_silu<5, 10>),
-          row<GroupNormGradientFinish, group_gradient_finish_reference>(
-              group_gradient_finish_operands, flops_of_group_finish<2, 6>),
-          row<GroupNormGradientApply, group_gradient_apply_reference>(
-              group_gradient_apply_operands, [](const auto& s, const auto& told) {
-                return (7 + (told.silu ? 10 : 0) + (told.accumulate ? 1 : 0)) * of_both(s);
-              })};
+  return {
+      row<GroupNormSums, group_sums_reference>(group_sums_operands,
+                                               [](const auto& s) { return 4 * of_both(s); }, {},
+                                               {.share_of_rate = 0.74}),
+      row<GroupNormFinish, group_finish_reference>(
+          group_finish_operands, flops_of_group_finish<2, 11>, {}, {.share_of_rate = 0.37}),
+      row<GroupNormApply, group_apply_reference>(group_apply_operands, flops_with_silu<4, 4>, {},
+                                                 {.share_of_rate = 0.7}),
+      row<GroupNormGradientSums, group_gradient_sums_reference>(
+          group_gradient_sums_operands, flops_with_silu<5, 10>, {}, {.share_of_rate = 0.72}),
+      row<GroupNormGradientFinish, group_gradient_finish_reference>(
+          group_gradient_finish_operands, flops_of_group_finish<2, 6>, {}, {.share_of_rate = 0.3}),
+      row<GroupNormGradientApply, group_gradient_apply_reference>(
+          group_gradient_apply_operands,
+          [](const auto& s, const auto& told) {
+            return (7 + (told.silu ? 10 : 0) + (told.accumulate ? 1 : 0)) * of_both(s);
+          },
+          {}, {.share_of_rate = 0.75})};
 }
 
 }  // namespace stepgate

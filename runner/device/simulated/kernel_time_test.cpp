@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/catalogue.h"
+#include "kernels/convolution/convolution.h"
 #include "kernels/gemm/gemm.h"
 #include "plan/analyse/access.h"
 
@@ -19,6 +21,7 @@ DeviceProfile arithmetic_only() {
   profile.compute.fp32_flops_per_second = 1e12;
   profile.compute.tf32_flops_per_second = 1e13;
   profile.compute.bf16_flops_per_second = 2e13;
+  profile.compute.memory_latency_nanoseconds = 0;
   return profile;
 }
 
@@ -35,6 +38,10 @@ double seconds(const DeviceProfile& profile, const LaunchKernel& launch) {
   return static_cast<double>(kernel_time(profile, launch, 0)) / 1e9;
 }
 
+double share_of(std::string_view name) {
+  return kernel(name).cost.share_of_rate;
+}
+
 double flops(const LaunchKernel& launch) {
   return static_cast<double>(work_of(launch).flops);
 }
@@ -45,7 +52,7 @@ TEST(KernelTime, OfAGemmIsThatOfItsFullWaves) {
       launch_of("matmul", kernels::Matmul::Shape{1280, 1280, 512});  // 100 tiles
   const LaunchKernel one_more =
       launch_of("matmul", kernels::Matmul::Shape{1280, 1281, 512});  // 110
-  EXPECT_NEAR(seconds(profile, full), flops(full) / 2e13, 1e-9);
+  EXPECT_NEAR(seconds(profile, full), flops(full) / 2e13 / share_of("matmul"), 1e-9);
   EXPECT_NEAR(seconds(profile, one_more), 2 * seconds(profile, full), 1e-8);
 }
 
@@ -62,10 +69,11 @@ TEST(KernelTime, OfAGemmThatSparesMultiprocessorsIsThatOfItsWavesOnTheOthers) {
 
 TEST(KernelTime, CountsTheTilesOfAllGemmsOfABatch) {
   const DeviceProfile profile = arithmetic_only();
-  const double alone = seconds(profile, launch_of("matmul", kernels::Matmul::Shape{128, 128, 512}));
-  EXPECT_NEAR(seconds(profile, launch_of("matmul", kernels::Matmul::Shape{128, 128, 512, 100})),
+  const double alone =  // on small tiles, four a GEMM
+      seconds(profile, launch_of("matmul", kernels::Matmul::Shape{128, 128, 512}));
+  EXPECT_NEAR(seconds(profile, launch_of("matmul", kernels::Matmul::Shape{128, 128, 512, 25})),
               alone, 1e-9);
-  EXPECT_NEAR(seconds(profile, launch_of("matmul", kernels::Matmul::Shape{128, 128, 512, 101})),
+  EXPECT_NEAR(seconds(profile, launch_of("matmul", kernels::Matmul::Shape{128, 128, 512, 26})),
               2 * alone, 1e-9);
 }
 
@@ -120,6 +128,34 @@ TEST(KernelTime, OfWhatMemoryLimitsIsThatOfItsBytes) {
   const LaunchKernel gelu = launch_of("gelu", MatrixShape{.rows = 1000, .columns = 1000});
   const std::int64_t floor = 1500;
   EXPECT_EQ(kernel_time(profile, gelu, floor), floor + 4000);  // 2 MB in, 2 MB out
+}
+
+TEST(KernelTime, HasTheLatencyOfMemoryFourTimesAndInEveryWaveOfAGemmTwice) {
+  DeviceProfile profile = arithmetic_only();
+  const LaunchKernel small = launch_of("gelu", MatrixShape{.rows = 1, .columns = 8});
+  const LaunchKernel gemm =
+      launch_of("matmul", kernels::Matmul::Shape{1280, 2560, 512});  // two waves
+  const double without = seconds(profile, gemm);
+  profile.compute.memory_latency_nanoseconds = 300;
+  EXPECT_EQ(kernel_time(profile, small, 1000), 1000 + 4 * 300);
+  EXPECT_NEAR(seconds(profile, gemm), without + (4 + 2 * 2) * 300e-9 / share_of("matmul"), 2e-9);
+}
+
+TEST(KernelTime, OfAKernelBelowTheDevicesSpeedIsLongerInLatencyAndInBytes) {
+  DeviceProfile profile = arithmetic_only();
+  profile.compute.memory_bytes_per_second = 1e12;
+  profile.compute.memory_latency_nanoseconds = 300;
+  const LaunchKernel softmax = launch_of("softmax", MatrixShape{.rows = 1000, .columns = 1000});
+  EXPECT_NEAR(seconds(profile, softmax), (4 * 300e-9 + 4e-6) / share_of("softmax"), 2e-9);
+  EXPECT_LT(share_of("softmax"), 0.5);
+}
+
+TEST(KernelTime, OfAConvolutionIsThatOfItsWholeDepth) {
+  const DeviceProfile profile = arithmetic_only();
+  const kernels::Convolution::Shape shape{
+      .height = 8, .width = 8, .channels = 1024, .outputs = 128, .window = 3, .padding = 1};
+  const double deep = seconds(profile, launch_of("matmul", kernels::Matmul::Shape{64, 128, 9216}));
+  EXPECT_GT(seconds(profile, launch_of("convolution", shape)), 2 * deep);
 }
 
 }  // namespace

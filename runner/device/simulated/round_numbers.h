@@ -35,7 +35,8 @@ inline DeviceProfile round_profile() {
                      .memory_bytes_per_second = 1e12,
                      .fp32_flops_per_second = 1e13,
                      .tf32_flops_per_second = 1e14,
-                     .bf16_flops_per_second = 2e14};
+                     .bf16_flops_per_second = 2e14,
+                     .memory_latency_nanoseconds = 0};
   profile.pinned = {.bytes = {1 << 12, 1 << 20}, .nanoseconds = {2000, 20000}};
   profile.pageable = {.bytes = {1 << 12, 1 << 20}, .nanoseconds = {4000, 60000}};
   profile.staging_bytes = 1 << 12;

@@ -11,6 +11,7 @@
 
 #include "device/simulated/round_numbers.h"
 #include "plan/testing/counted.h"
+#include "scenario/unet_levels.h"
 
 namespace stepgate {
 namespace {
@@ -62,17 +63,61 @@ TEST(SimulatedDevice, LimitsTheTimeThatAScenarioTakesOfThisMachine) {
   }
 }
 
-// In addition, the kernels ingest, chase and report take the floor of 1 us each.
+// The steps in bf16 that an H200 took, as graphs on 2026-11-29 and by launches on the day before
+// (cuDNN 9.14, CUDA 13.0, a ResNet's fp32 master weights with momentum). A limit of 8 % notices
+// that one physical cause is missing: without the latency of memory they are 15 to 50 % too short.
+TEST(SimulatedDevice, TakesAsLongAsAnH200ForStepsOfAResNetAndAUNet) {
+  struct Cell {
+    ModelKind kind;
+    std::int64_t images;
+    LaunchVia via;
+    double measured_ms;
+  };
+  constexpr Cell cells[] = {{ModelKind::resnet, 256, LaunchVia::graph, 28.4},
+                            {ModelKind::resnet, 64, LaunchVia::graph, 8.87},
+                            {ModelKind::resnet, 16, LaunchVia::graph, 3.63},
+                            {ModelKind::unet, 64, LaunchVia::graph, 26.9},
+                            {ModelKind::unet, 16, LaunchVia::graph, 10.3},
+                            {ModelKind::unet, 2, LaunchVia::graph, 5.2},
+                            {ModelKind::resnet, 256, LaunchVia::stream, 29.79},
+                            {ModelKind::resnet, 64, LaunchVia::stream, 9.47},
+                            {ModelKind::resnet, 16, LaunchVia::stream, 4.22}};
+  const DeviceProfile h200 = read_profile(STEPGATE_SOURCE_DIR "/baselines/nvidia-h200/device.toml");
+  for (const Cell& cell : cells) {
+    Knobs knobs;
+    if (cell.kind == ModelKind::resnet) {
+      knobs.model = {.kind = cell.kind, .layers = 50, .image = 224};
+      knobs.optim.kind = OptimKind::momentum;
+    } else {
+      knobs.model = {.kind = cell.kind, .layers = usual_unet_layers, .image = usual_unet_image};
+      knobs.model.width = usual_unet_width;
+      knobs.optim.kind = OptimKind::adamw;
+    }
+    knobs.optim.master = true;
+    knobs.model.dtype = DType::bf16;
+    knobs.batch.size = cell.images;
+    knobs.transfer.host = HostMemory::resident;
+    knobs.launch.via = cell.via;
+    const double simulated = static_cast<double>(step_time(knobs, h200).count()) / 1e6;
+    EXPECT_NEAR(simulated / cell.measured_ms, 1, 0.08)
+        << cell.images << " images, " << simulated << " ms for " << cell.measured_ms;
+  }
+}
+
+// In addition, the kernels ingest, chase and report take the floor of 1 us each, and wait for
+// memory four times.
 TEST(SimulatedDevice, TakesForLoadsThatWaitForEachOtherTheLatencyOfTheirLevel) {
-  const auto step_of = [](std::int64_t footprint) {
+  DeviceProfile profile = round_profile();
+  profile.compute.memory_latency_nanoseconds = 300;
+  const auto step_of = [&](std::int64_t footprint) {
     Knobs knobs;
     knobs.model = {.kind = ModelKind::chase, .footprint_bytes = footprint, .accesses = 10000};
     knobs.batch.size = 8;
     knobs.transfer.host = HostMemory::resident;
-    return step_time(knobs, round_profile());
+    return step_time(knobs, profile);
   };
-  const ComputeCosts costs = round_profile().compute;
-  const auto floors = microseconds(3);
+  const ComputeCosts costs = profile.compute;
+  const auto floors = nanoseconds(3 * (1000 + 4 * 300));
   EXPECT_EQ(step_of(16 << 10), floors + nanoseconds(10000 * costs.l1_latency_nanoseconds));
   EXPECT_EQ(step_of(128 << 10), step_of(16 << 10));
   EXPECT_EQ(step_of(2 << 20), floors + nanoseconds(10000 * costs.l2_latency_nanoseconds));
