@@ -141,6 +141,14 @@ TEST(KernelTime, HasTheLatencyOfMemoryFourTimesAndInEveryWaveOfAGemmTwice) {
   EXPECT_NEAR(seconds(profile, gemm), without + (4 + 2 * 2) * 300e-9 / share_of("matmul"), 2e-9);
 }
 
+TEST(KernelTime, BeginsWithThePauseBeforeTheKernelUnlessItIsTold) {
+  const LaunchKernel gelu = launch_of("gelu", MatrixShape{.rows = 1, .columns = 8});
+  EXPECT_EQ(pause_before(gelu, 1700, 5000, false), 1700);
+  EXPECT_EQ(pause_before(gelu, 1700, 3000, false), 1500);
+  EXPECT_EQ(pause_before(gelu, 900, 5000, true), 450);
+  EXPECT_EQ(pause_before(launch_of("spin", MatrixShape{}), 1700, 5000, false), 0);
+}
+
 TEST(KernelTime, OfAKernelBelowTheDevicesSpeedIsLongerInLatencyAndInBytes) {
   DeviceProfile profile = arithmetic_only();
   profile.compute.memory_bytes_per_second = 1e12;

@@ -132,6 +132,27 @@ TEST(SimulatedTrace, GivesAllWorkOfAGraphToItsLaunch) {
   EXPECT_EQ(from_graph, 6 * captured);
 }
 
+// A step of short kernels, all in one stream.
+TEST(SimulatedTrace, ShowsThePauseBeforeAKernelAsIdle) {
+  Knobs knobs;
+  knobs.model.layers = 3;
+  knobs.model.hidden = 64;
+  knobs.transfer.host = HostMemory::resident;
+  for (const bool graph : {false, true}) {
+    knobs.launch.via = graph ? LaunchVia::graph : LaunchVia::stream;
+    const ComputeCosts& costs = h200().compute;
+    const TraceTime pause(graph ? costs.graph_node_floor_nanoseconds / 2
+                                : costs.kernel_floor_nanoseconds);
+    const Trace trace = trace_of(plan_of(knobs), 6);
+    ASSERT_GT(trace.work.size(), 60U);
+    for (std::size_t later = 1; later < trace.work.size(); ++later) {
+      if (trace.work[later].kind != WorkKind::kernel) continue;
+      EXPECT_GE(trace.work[later].begin - trace.work[later - 1].end, pause * 0.75);
+      EXPECT_GT(trace.work[later].end, trace.work[later].begin);
+    }
+  }
+}
+
 TEST(SimulatedTrace, TellsTheRunnersOwnWaitsApart) {
   Knobs knobs;
   knobs.model.kind = ModelKind::spin;

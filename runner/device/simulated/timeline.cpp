@@ -231,9 +231,12 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
     earliest = host_ + profile_.compute.launch_latency_nanoseconds;
   }
   const Nanoseconds start = std::max(ready(operation), earliest);
-  const Nanoseconds alone = time_of(operation, launch, floor) + fault_in(launch, step, start);
+  const Nanoseconds time = time_of(operation, launch, floor);
+  const Nanoseconds alone = time + fault_in(launch, step, start);
   const Nanoseconds end = end_beside_collectives(launch, start, scaled_for_device(alone));
-  finish_work(operation, {.kind = WorkKind::kernel, .name = launch.kernel.name()}, start, end);
+  const Nanoseconds begin =
+      start + scaled_for_device(pause_before(launch, floor, time, operation.captured));
+  finish_work(operation, {.kind = WorkKind::kernel, .name = launch.kernel.name()}, begin, end);
   for (const BufferUse& use : launch.operands) {
     if (use.buffer == plan_.telemetry.stamps)
       stamps_[static_cast<std::size_t>(step) % stamps_.size()] = end;

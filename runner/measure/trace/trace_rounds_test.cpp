@@ -151,8 +151,10 @@ TEST(TraceRounds, TracesSteadySteps) {
   const Traced traced = trace_rounds(*device, plans, {});
   const Trace& plain = traced.timelines.front().front();
   EXPECT_GE(plain.first_step, plans.front()->steps_in_flight);
-  EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::gpu_idle), 0.001);
-  EXPECT_GT(traced.rounds.front().variants[1].values.at(Metric::gpu_idle), 0.01);
+  const TimeBreakdown& spinning = traced.rounds.front().variants[0].time;
+  const TimeBreakdown& waiting = traced.rounds.front().variants[1].time;
+  EXPECT_LT(spinning.idle_for_host, 0.001 * spinning.step);
+  EXPECT_GT(waiting.idle_after_wait, 0.01 * waiting.step);
 }
 
 // A kernel takes 6 ms, and the host 3 ms after the wait for it. So the device is idle a third of
