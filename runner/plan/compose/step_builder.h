@@ -110,8 +110,13 @@ class StepBuilder {
   void launch(std::string name, const KernelRef& kernel, DType, const KernelShape&,
               const std::vector<Operand>&, const KernelAttributes&);
   void act(std::string name, Action action);
-  // Until the next call, marks launches as recomputing results of earlier launches.
-  void compute_again(bool again) { computes_again_ = again; }
+  // Calls `compute`, whose launches compute results of earlier launches again.
+  void again(const auto& compute) {
+    computes_again_ = true;
+    compute();
+    computes_again_ = false;
+  }
+  bool computes_again() const { return computes_again_; }
   // Sets the share of the arithmetic of later launches that the model needs; work on padding does
   // not count.
   void need_share(double share) { share_ = share; }

@@ -308,8 +308,8 @@ class Resnet {
   void launch(const std::string& name, const typename Kernel::Shape& shape,
               const std::vector<Operand>& operands,
               const typename Kernel::Attributes& attributes = {}) {
-    builder_.launch<Kernel>(prefix() + (again_ ? "again: " : "") + name, shape, operands,
-                            attributes);
+    builder_.launch<Kernel>(prefix() + (builder_.computes_again() ? "again: " : "") + name, shape,
+                            operands, attributes);
   }
 
   // The numbers of an operand with so many for each sample.
@@ -336,7 +336,7 @@ class Resnet {
   // Convolves x and computes the statistics of the result, unless they are kept.
   void convolve_and_sum(const NormedConvolution& made, int x, const ConvolutionBuffers& buffers) {
     convolve(made, x, buffers.out);
-    if (again_) return;
+    if (builder_.computes_again()) return;
     launch<kernels::BatchNormSums>(made.name + ": sums", parts(made),
                                    {whole(buffers.out), from(partials_)});
     launch<kernels::BatchNormFinish>(
@@ -430,7 +430,7 @@ class Resnet {
     apply_with_relu(block.second, buffers.second, buffers.normed2, index);
     convolve_and_sum(block.third, buffers.normed2, buffers.third);
     if (block.down) convolve_and_sum(*block.down, input_of(index), buffers.down);
-    if (again_ && ends_segment(index)) return;  // its mask or its output is kept
+    if (builder_.computes_again() && ends_segment(index)) return;  // its mask or its output is kept
     norm_and_add_shortcut(index);
   }
 
@@ -534,18 +534,9 @@ class Resnet {
                                              {whole(d_y), weight(made.weight), whole(d_x)});
   }
 
-  template <class Compute>
-  void again(Compute compute) {
-    again_ = true;
-    builder_.compute_again(true);
-    compute();
-    builder_.compute_again(false);
-    again_ = false;
-  }
-
   // Computes everything again that the backward pass of a segment reads, from the segment's input.
   void recompute(std::size_t last) {
-    again([&] {
+    builder_.again([&] {
       std::size_t block = last - static_cast<std::size_t>(places_[last]);
       while (block <= last) forward_block(block++);
     });
@@ -553,11 +544,11 @@ class Resnet {
 
   void norm_again(const NormedConvolution& made, const ConvolutionBuffers& buffers, int y,
                   std::size_t block) {
-    if (recomputes_norms()) again([&] { apply_with_relu(made, buffers, y, block); });
+    if (recomputes_norms()) builder_.again([&] { apply_with_relu(made, buffers, y, block); });
   }
   void input_again(std::size_t index) {
     if (recomputes_norms() && index > 0 && !ends_segment(index - 1))
-      again([&] { norm_and_add_shortcut(index - 1); });
+      builder_.again([&] { norm_and_add_shortcut(index - 1); });
   }
 
   // The buffer for the gradient of a block's output, or of its input.
@@ -654,7 +645,6 @@ class Resnet {
   std::vector<ResidualBlockBuffers> blocks_;
   std::vector<std::int64_t> places_;   // of the blocks in their segments
   std::map<std::string, int> shared_;  // buffers of several blocks, by their names
-  bool again_ = false;                 // launches compute what was computed before
   // Where nothing is fused:
   std::vector<UnfusedStageBuffers> unfused_;  // of the stages
   std::vector<std::size_t> stages_;           // of the blocks

@@ -310,20 +310,20 @@ class Transformer {
   // input.
   void recompute(TransformerBlocks& blocks, const std::string& name, std::int64_t first,
                  std::int64_t last) {
-    builder_.compute_again(true);
-    for (std::int64_t layer = first; layer <= last; ++layer) {
-      const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];
-      blocks.name_as(name + block_name(layer) + "again: ");
-      if (layer == first) {
-        blocks.norm(block.norm1, table_.block(layer).norm1);
-      } else {
-        enter_block(blocks, layer);
+    builder_.again([&] {
+      for (std::int64_t layer = first; layer <= last; ++layer) {
+        const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];
+        blocks.name_as(name + block_name(layer) + "again: ");
+        if (layer == first) {
+          blocks.norm(block.norm1, table_.block(layer).norm1);
+        } else {
+          enter_block(blocks, layer);
+        }
+        blocks.attend(layer, block);
+        blocks.mlp_up(layer, block);
+        if (layer < last) blocks.mlp_down(layer, block);
       }
-      blocks.attend(layer, block);
-      blocks.mlp_up(layer, block);
-      if (layer < last) blocks.mlp_down(layer, block);
-    }
-    builder_.compute_again(false);
+    });
   }
 
   kernels::TokenEmbedding::Shape embedding_shape() const {

@@ -309,7 +309,8 @@ class Unet {
   void launch(const std::string& name, const typename Kernel::Shape& shape,
               const std::vector<Operand>& operands,
               const typename Kernel::Attributes& attributes = {}) {
-    builder_.launch<Kernel>((again_ ? "again: " : "") + name, shape, operands, attributes);
+    builder_.launch<Kernel>((builder_.computes_again() ? "again: " : "") + name, shape, operands,
+                            attributes);
   }
 
   // Whether gradients of parameters are added to zeros instead of overwriting the old ones.
@@ -410,7 +411,7 @@ class Unet {
   void norm(const UnetNorm& norm, int x, std::optional<int> other, int statistics, int y,
             bool silu) {
     const GroupNormPartsShape in_parts = parts(norm);
-    if (!again_) {
+    if (!builder_.computes_again()) {
       launch<kernels::GroupNormSums>(norm.name + ": sums", in_parts,
                                      {from(x), beside(x, other), from(first_), from(partials_)});
       launch<kernels::GroupNormFinish>(norm.name + ": statistics", in_parts,
@@ -443,7 +444,7 @@ class Unet {
   }
 
   void forward(const UnetDownsample& down, std::size_t layer) {
-    if (again_) return;  // a downsampled image is a skip, hence kept
+    if (builder_.computes_again()) return;  // a downsampled image is a skip, hence kept
     convolve_with_bias(down.conv, input_of(layer), layers_[layer].out);
   }
 
@@ -455,7 +456,7 @@ class Unet {
     const UnetLayerBuffers& buffers = layers_[layer];
     launch<kernels::Upsample>(parameters_.layers()[layer].name, undoubled(up.conv.shape),
                               {whole(input_of(layer)), whole(buffers.doubled)});
-    if (again_ && ends_segment(layer)) return;
+    if (builder_.computes_again() && ends_segment(layer)) return;
     convolve_with_bias(up.conv, buffers.doubled, buffers.out);
   }
 
@@ -471,7 +472,7 @@ class Unet {
                               {whole(buffers.inner), weight(residual.conv1.weight + 1),
                                from(block_time_), whole(buffers.inner)});
     norm(residual.norm2, buffers.inner, {}, buffers.statistics2, buffers.normed2, true);
-    if (again_ && ends_segment(layer)) return;
+    if (builder_.computes_again() && ends_segment(layer)) return;
     convolve(residual.conv2, buffers.normed2, buffers.out);
     int shortcut = x;
     if (residual.shortcut) {
@@ -520,7 +521,7 @@ class Unet {
                             {whole(buffers.probabilities), of(2), from(merged_)});
     launch<kernels::MergeHeads>(name + ": merge heads", shapes.packed(),
                                 {from(merged_), whole(buffers.attended)});
-    if (again_ && ends_segment(layer)) return;
+    if (builder_.computes_again() && ends_segment(layer)) return;
     launch<kernels::Matmul>(
         tensor_name(attention.projection), {shapes.rows(), shapes.channels, shapes.channels},
         {whole(buffers.attended), weight(attention.projection), whole(buffers.out)}, by_transposed);
@@ -551,18 +552,9 @@ class Unet {
     time_gradients();
   }
 
-  template <class Compute>
-  void again(Compute compute) {
-    again_ = true;
-    builder_.compute_again(true);
-    compute();
-    builder_.compute_again(false);
-    again_ = false;
-  }
-
   // Computes everything again that the backward pass of a segment reads, from the segment's input.
   void recompute(std::size_t last) {
-    again([&] {
+    builder_.again([&] {
       std::size_t layer = last - static_cast<std::size_t>(places_[last]);
       while (layer <= last) forward(layer++);
     });
@@ -570,7 +562,7 @@ class Unet {
 
   void norm_again(const UnetNorm& made, int x, std::optional<int> other, int statistics, int y,
                   bool silu) {
-    if (recomputes_norms()) again([&] { norm(made, x, other, statistics, y, silu); });
+    if (recomputes_norms()) builder_.again([&] { norm(made, x, other, statistics, y, silu); });
   }
 
   // Adds what a skip's reader passes back to the gradient of the stream.
@@ -747,7 +739,6 @@ class Unet {
   int conv_in_ = 0, normed_out_ = 0, statistics_out_ = 0, prediction_ = 0;
   std::vector<UnetLayerBuffers> layers_;
   std::vector<std::int64_t> places_;  // of the layers in their segments
-  bool again_ = false;                // launches compute what was computed before
   std::vector<int> skip_gradients_;   // one for each of the skips
   int first_ = 0, partials_ = 0, means_ = 0, column_partials_ = 0;
   int block_time_ = 0;
