@@ -112,6 +112,7 @@ struct DeviceIdentity {
   // GPUs for the ranks of a step, one each. Absent on a device that computes all ranks itself, so
   // any number will do.
   std::optional<std::int64_t> gpus = {};
+  std::optional<std::int64_t> processors = {};  // of the host, for this process
   // The link between any two devices of this kind; empty if not known.
   std::string link = {};
   std::vector<RankIdentity> ranks = {};  // those in processes of their own; empty: none
@@ -125,8 +126,8 @@ inline constexpr auto fields_of<DeviceIdentity> =
            &DeviceIdentity::copy_engines, &DeviceIdentity::memory_bytes,
            &DeviceIdentity::free_memory_bytes, &DeviceIdentity::uuid, &DeviceIdentity::cpu,
            &DeviceIdentity::power_limit, &DeviceIdentity::pcie, &DeviceIdentity::keys,
-           &DeviceIdentity::multiprocessors, &DeviceIdentity::gpus, &DeviceIdentity::link,
-           &DeviceIdentity::ranks, &DeviceIdentity::launcher>;
+           &DeviceIdentity::multiprocessors, &DeviceIdentity::gpus, &DeviceIdentity::processors,
+           &DeviceIdentity::link, &DeviceIdentity::ranks, &DeviceIdentity::launcher>;
 
 // The link between the GPUs of two ranks of a step; empty if not known.
 std::string link_between(const DeviceIdentity&, std::size_t rank, std::size_t other);

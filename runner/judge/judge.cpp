@@ -369,6 +369,10 @@ std::optional<std::string> unmet_requirement(const Scenario& scenario,
     return fmt::format("needs {} GPUs, there {} {} for a step", gpus,
                        *device.gpus == 1 ? "is" : "are", *device.gpus);
   }
+  if (needs.processors && device.processors && *device.processors < *needs.processors) {
+    return fmt::format("needs {} processors, there {} {}", *needs.processors,
+                       *device.processors == 1 ? "is" : "are", *device.processors);
+  }
   if (needs.link == RequiredLink::nvlink) {
     if (auto unmet = unmet_link(device, static_cast<std::size_t>(gpus))) return unmet;
   }

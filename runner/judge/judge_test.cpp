@@ -434,6 +434,13 @@ TEST(Judge, SkipsEverythingWhenTheDeviceLacksARequirement) {
   scenario.requirements.free_memory_bytes = 1 << 30;
   EXPECT_EQ(unmet_requirement(scenario, device),
             "needs 1 GiB of free device memory, small has 0 B");
+  scenario.requirements = {};
+  scenario.requirements.processors = 8;
+  EXPECT_FALSE(unmet_requirement(scenario, device)) << "how many there are is not known";
+  device.processors = 8;
+  EXPECT_FALSE(unmet_requirement(scenario, device));
+  device.processors = 7;
+  EXPECT_EQ(unmet_requirement(scenario, device), "needs 8 processors, there are 7");
 }
 
 TEST(Judge, SkipsOnGpusWhatHasSlowerLinksThanTheirs) {

@@ -303,6 +303,7 @@ struct Requirements {
   std::optional<double> compute = {};  // compute capability, e.g. 8.0
   std::optional<std::int64_t> copy_engines = {};
   std::optional<std::int64_t> gpus = {};
+  std::optional<std::int64_t> processors = {};
   RequiredLink link = RequiredLink::any;
   std::optional<std::int64_t> free_memory_bytes = {};
   bool operator==(const Requirements&) const = default;

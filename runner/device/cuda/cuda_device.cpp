@@ -9,6 +9,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "base/time_of_scope.h"
 #include "device/cuda/check.h"
@@ -241,6 +242,7 @@ class CudaDevice : public Device {
                             .keys = nvml().keys(),
                             .multiprocessors = properties.multiProcessorCount,
                             .gpus = 1};
+    if (const unsigned count = std::thread::hardware_concurrency()) identity.processors = count;
     if (auto slice = mig_slice_of(identity.name))
       identity.keys.push_back({"mig slice", std::move(*slice)});
     identity.keys.push_back({"cublas", cublas_version()});

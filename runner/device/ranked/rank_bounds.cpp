@@ -59,6 +59,7 @@ constexpr std::array all_bounds{
     NumberBounds{"DeviceIdentity.free_memory_bytes", 0, most_bytes},
     NumberBounds{"DeviceIdentity.multiprocessors", 0, 1'000'000},
     NumberBounds{"DeviceIdentity.gpus", 0, 1'000'000},
+    NumberBounds{"DeviceIdentity.processors", 0, 1'000'000},
     NumberBounds{"KernelChoice.own_launches", 0, most_number},
     NumberBounds{"KernelChoice.launches", 0, most_number},
     any("RankRan.weights"),

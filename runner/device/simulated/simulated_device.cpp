@@ -332,6 +332,7 @@ class SimulatedDevice : public Device {
             .free_memory_bytes = profile.memory_bytes,
             .uuid = {},
             .multiprocessors = profile.multiprocessors,
+            .processors = profile.host.processors,
             .link = profile.link};
   }
 

@@ -603,6 +603,9 @@ constexpr std::array field_rows{
         "requires.copy_engines", or_word("any", whole(0, 64)), "at least")),
     unscored(field<&Settings::requirements, &Requirements::gpus>(
         "requires.gpus", or_word("any", whole(1, most_ranks)), "at least")),
+    unscored(field<&Settings::requirements, &Requirements::processors>(
+        "requires.processors", or_word("any", whole(1, 100'000)),
+        "of the host, that this process may use, at least")),
     unscored(field<&Settings::requirements, &Requirements::link>(
         "requires.link", one_of(choices<RequiredLink>), "between each two of those GPUs")),
     unscored(field<&Settings::requirements, &Requirements::free_memory_bytes>(
