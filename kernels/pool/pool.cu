@@ -185,7 +185,7 @@ struct PooledGradient {
     float d[octet];
   };
   template <bool whole>
-  __device__ Inputs read(const Spot&) const;  // gives the type alone: OfBlocks makes the inputs
+  __device__ Inputs read(const Spot&) const;  // gives the type alone; nobody calls it
   __device__ float at(const Inputs& inputs, int i) const { return inputs.d[i]; }
 };
 
@@ -271,7 +271,7 @@ struct NormPoolGradientOnDevice {
     const int h = block.h + t, w = block.w + u;
     return h >= 0 && h < windows.height && w >= 0 && w < windows.width;
   }
-  // Where the numbers of a place lie is all that an Element of gradients asks of a spot.
+  // Where the numbers of a place lie is all that the norm's gradient asks of a spot.
   __device__ __forceinline__ Spot place_at(const Spot& spot, const Block& block, int t,
                                            int u) const {
     const std::int64_t index = block.place + (t * windows.width + u) * columns;

@@ -150,7 +150,7 @@ inline constexpr Meanings<Fuse> meanings<Fuse>{
     "pointwise operations, and attention without scores in memory"};
 template <>
 inline constexpr Meanings<GemmChoice> meanings<GemmChoice>{
-    "the first algorithm that cuBLASLt proposes",
+    "the first algorithm that cuBLASLt or cuDNN proposes",
     "the fastest that was measured, of those with the same bits"};
 template <>
 inline constexpr Meanings<LogVia> meanings<LogVia>{
