@@ -91,19 +91,50 @@ TEST(Gelu, IsTheLogisticFormOfTheTanhApproximation) {
                             }}});
 }
 
+// A difference of fourth order, with an error of the fifth derivative times distance^4 / 30.
+double slope_of_gelu(double x) {
+  const auto gelu = [](double at) { return at * logistic_of_inner(at); };
+  constexpr double distance = 1e-3;
+  return (8 * (gelu(x + distance) - gelu(x - distance)) -
+          (gelu(x + 2 * distance) - gelu(x - 2 * distance))) /
+         (12 * distance);
+}
+
 TEST(GeluGradient, IsTheSlopeOfGelu) {
   const Formula dx = [](const KernelTrial& t, std::int64_t i) {
-    const auto gelu = [](double x) { return x * logistic_of_inner(x); };
-    // This is a difference of fourth order, with an error of the fifth derivative times distance^4
-    // / 30.
-    constexpr double distance = 1e-3;
-    const double x = value_at(t, 0, i);
-    const double slope = (8 * (gelu(x + distance) - gelu(x - distance)) -
-                          (gelu(x + 2 * distance) - gelu(x - 2 * distance))) /
-                         (12 * distance);
-    return value_at(t, 1, i) * slope;
+    return value_at(t, 1, i) * slope_of_gelu(value_at(t, 0, i));
   };
   expect_formulas("gelu_gradient", {{2, dx}}, 10);
+}
+
+TEST(LinearGelu, StoresTheSumsAndTheirGelu) {
+  const auto sum = [](const TrialOf<kernels::LinearGelu>& t, std::int64_t i) {
+    const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
+    double of = value_at(t, 2, column);
+    for (std::int64_t inner = 0; inner < t.shape.depth; ++inner) {
+      of += value_at(t, 0, row * t.shape.depth + inner) *
+            value_at(t, 1, column * t.shape.depth + inner);
+    }
+    return of;
+  };
+  const FormulaOf<kernels::LinearGelu> up = sum, y = [=](const auto&t, std::int64_t i) {
+    return sum(t, i) * logistic_of_inner(sum(t, i));
+  };
+  expect_formulas<kernels::LinearGelu>({{3, up}, {4, y}}, 100);
+}
+
+TEST(MatmulGeluGradient, ScalesTheProductByTheSlopeAtWhatTheGeluRead) {
+  const FormulaOf<kernels::MatmulGeluGradient> d_up =
+      [](const TrialOf<kernels::MatmulGeluGradient>& t, std::int64_t i) {
+        const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
+        double sum = 0;
+        for (std::int64_t inner = 0; inner < t.shape.depth; ++inner) {
+          sum += value_at(t, 0, row * t.shape.depth + inner) *
+                 value_at(t, 1, inner * t.shape.columns + column);
+        }
+        return sum * slope_of_gelu(value_at(t, 2, i));
+      };
+  expect_formulas<kernels::MatmulGeluGradient>({{3, d_up}}, 1000);
 }
 
 // Computes silu(gate) up with tanh instead of an exponential.

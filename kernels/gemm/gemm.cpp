@@ -7,6 +7,7 @@
 
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
+#include "kernels/pointwise/pointwise.h"
 
 namespace stepgate {
 namespace {
@@ -84,7 +85,9 @@ constexpr auto linear_operands = operands_of<kernels::Linear>({
     {"y", Access::write, extent::elements},
 });
 
-void linear_reference(const CallOf<kernels::Linear>& call) {
+// Calls take(index in y, sum) with the sums of x W^T + bias in double.
+template <class Take>
+void sum_linear(const auto& call, Take take) {
   const auto [m, n, k, unused] = call.shape;
   const std::vector<double> x = doubles_of(call.buffers[0], call.dtype, m * k);
   const std::vector<double> weight = doubles_of(call.buffers[1], call.dtype, n * k);
@@ -95,7 +98,53 @@ void linear_reference(const CallOf<kernels::Linear>& call) {
         sum += x[static_cast<std::size_t>(row * k + i)] *
                weight[static_cast<std::size_t>(column * k + i)];
       }
-      set_number(call.buffers[3], call.dtype, row * n + column, sum);
+      take(row * n + column, sum);
+    }
+  }
+}
+
+void linear_reference(const CallOf<kernels::Linear>& call) {
+  sum_linear(call,
+             [&](std::int64_t i, double sum) { set_number(call.buffers[3], call.dtype, i, sum); });
+}
+
+constexpr auto linear_gelu_operands = operands_of<kernels::LinearGelu>({
+    {"x", Access::read, left_factors},
+    {"weight", Access::read, right_factors},
+    {"bias", Access::read, extent::columns},
+    {"up", Access::write, extent::elements},
+    {"y", Access::write, extent::elements},
+});
+
+void linear_gelu_reference(const CallOf<kernels::LinearGelu>& call) {
+  sum_linear(call, [&](std::int64_t i, double sum) {
+    set_number(call.buffers[3], call.dtype, i, sum);
+    set_number(call.buffers[4], call.dtype, i, gelu(sum));
+  });
+}
+
+constexpr auto matmul_gelu_gradient_operands = operands_of<kernels::MatmulGeluGradient>({
+    {"dy", Access::read, left_factors},
+    {"weight", Access::read, right_factors},
+    {"up", Access::read, extent::elements},
+    {"dup", Access::write, extent::elements},
+});
+
+void matmul_gelu_gradient_reference(const CallOf<kernels::MatmulGeluGradient>& call) {
+  const auto [m, n, k, unused] = call.shape;
+  const std::vector<double> d_y = doubles_of(call.buffers[0], call.dtype, m * k);
+  const std::vector<double> weight = doubles_of(call.buffers[1], call.dtype, k * n);
+  std::vector<double> sums(static_cast<std::size_t>(n));
+  for (std::int64_t row = 0; row < m; ++row) {
+    sums.assign(sums.size(), 0.0);
+    for (std::int64_t inner = 0; inner < k; ++inner) {
+      for (std::int64_t column = 0; column < n; ++column)
+        sums[column] += d_y[row * k + inner] * weight[inner * n + column];
+    }
+    for (std::int64_t column = 0; column < n; ++column) {
+      const std::int64_t i = row * n + column;
+      const double slope = gelu_slope_at(number_at(call.buffers[2], call.dtype, i));
+      set_number(call.buffers[3], call.dtype, i, sums[column] * slope);
     }
   }
 }
@@ -120,6 +169,18 @@ std::vector<Kernel> gemm_kernels() {
               linear_operands,
               [](const auto& shape) {
                 return 2 * elements_of(shape) * shape.depth + elements_of(shape);
+              },
+              {.uses_workspace = true, .gemm = gemm_sizes}, {.share_of_rate = gemm_share}),
+          row<kernels::LinearGelu, linear_gelu_reference>(
+              linear_gelu_operands,
+              [](const auto& shape) {
+                return elements_of(shape) * (2 * shape.depth + 1 + gelu_operations);
+              },
+              {.uses_workspace = true, .gemm = gemm_sizes}, {.share_of_rate = gemm_share}),
+          row<kernels::MatmulGeluGradient, matmul_gelu_gradient_reference>(
+              matmul_gelu_gradient_operands,
+              [](const auto& shape) {
+                return elements_of(shape) * (2 * shape.depth + 1 + gelu_operations);
               },
               {.uses_workspace = true, .gemm = gemm_sizes}, {.share_of_rate = gemm_share})};
 }

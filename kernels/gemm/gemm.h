@@ -51,6 +51,29 @@ struct Linear {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
+// A linear layer and the gelu behind it in one GEMM: up = x W^T + bias, y = gelu(up), by the tanh
+// approximation that pointwise.h has. y is computed from the sum before up is rounded.
+//   shape     as Linear; columns and depth must be multiples of 8
+//   operands  x ([M][K]), weight ([N][K]), bias ([N]), up ([M][N], which the gradient needs), y
+struct LinearGelu {
+  static constexpr std::string_view name = "linear_gelu";
+  using Shape = Matmul::Shape;
+  using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
+// The gradient of what a gelu reads, of the linear layer behind it: d_up = (d_y W) gelu'(up), where
+// the product is not rounded.
+//   shape     rows = samples M; columns = inputs N of the layer; depth = outputs K; the last two
+//             must be multiples of 8
+//   operands  d_y ([M][K]), weight ([K][N]), up ([M][N]), d_up ([M][N])
+struct MatmulGeluGradient {
+  static constexpr std::string_view name = "matmul_gelu_gradient";
+  using Shape = Matmul::Shape;
+  using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
 }  // namespace kernels
 
 // The products a b^T and a^T b.

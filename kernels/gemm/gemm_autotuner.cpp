@@ -16,7 +16,8 @@ constexpr int most_algorithms = 16;
 std::vector<std::int64_t> elements_of(const GemmShape& gemm) {
   const auto [m, n, k, groups] = gemm.shape;
   std::vector<std::int64_t> elements = {groups * m * k, groups * k * n};
-  if (gemm.epilogue == Epilogue::bias) elements.push_back(n);
+  if (has_bias(gemm.epilogue)) elements.push_back(n);
+  if (has_gelu(gemm.epilogue)) elements.push_back(groups * m * n);
   elements.push_back(groups * m * n);
   return elements;
 }

@@ -29,6 +29,8 @@ const Case cases[] = {
     {"matmul", {8, 8, 8}, kernels::Matmul::Attributes{false, false}},
     {"linear", {1024, 768, 256}, {}},
     {"linear", {200, 1000, 72}, {}},
+    {"linear_gelu", {1024, 768, 256}, {}},
+    {"matmul_gelu_gradient", {1024, 768, 256}, {}},
 };
 
 class GemmsOf : public testing::TestWithParam<DType> {

@@ -31,6 +31,20 @@ std::int32_t multiprocessors_less(int spare) {
   return std::max(1, multiprocessors - spare);
 }
 
+cublasLtEpilogue_t of_cublaslt(Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::bias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::bias_gelu:
+      return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case Epilogue::gelu_gradient:
+      return CUBLASLT_EPILOGUE_DGELU;
+    case Epilogue::none:
+      break;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
 using Preference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, DestroyBlas>;
 
 Preference preference_for(const LaunchContext& context) {
@@ -92,10 +106,9 @@ GemmCall::Description GemmCall::describe() const {
   };
   set(CUBLASLT_MATMUL_DESC_TRANSA, shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  if (shape_.epilogue == Epilogue::bias) {
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, storage(shape_.dtype));
-  }
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, of_cublaslt(shape_.epilogue));
+  if (has_bias(shape_.epilogue)) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, storage(shape_.dtype));
+  if (has_gelu(shape_.epilogue)) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, shape_.shape.columns);
   if (shape_.spare_multiprocessors > 0) {
     set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, multiprocessors_less(shape_.spare_multiprocessors));
   }
@@ -122,21 +135,26 @@ std::vector<cublasLtMatmulAlgo_t> GemmCall::algorithms(int most) const {
 
 void GemmCall::enqueue(void* const* buffers, const cublasLtMatmulAlgo_t& algorithm,
                        cudaStream_t stream) const {
-  const bool adds_bias = shape_.epilogue == Epilogue::bias;
   const void* a = buffers[0];
   const void* b = buffers[1];
-  void* c = buffers[adds_bias ? 3 : 2];
+  void* const* next = buffers + 2;
+  void* const* const bias = has_bias(shape_.epilogue) ? next++ : nullptr;
+  void* const* const of_gelu = has_gelu(shape_.epilogue) ? next++ : nullptr;
+  void* c = *next;
   const auto is_aligned = [](const void* operand) {
     return reinterpret_cast<std::uintptr_t>(operand) % alignment_bytes == 0;
   };
-  if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c)) {
+  if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c) ||
+      (of_gelu != nullptr && !is_aligned(*of_gelu))) {
     throw std::runtime_error(kernel_ + ": an operand is not aligned to 16 bytes");
   }
-  if (adds_bias) {
-    check(cublasLtMatmulDescSetAttribute(description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                         &buffers[2], sizeof buffers[2]),
-          "set the bias");
-  }
+  const auto point_at = [&](cublasLtMatmulDescAttributes_t which, void* const* operand) {
+    if (operand == nullptr) return;
+    check(cublasLtMatmulDescSetAttribute(description_.get(), which, operand, sizeof *operand),
+          "set an operand of the epilogue");
+  };
+  point_at(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  point_at(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, of_gelu);
   const float alpha = 1.0f, beta = shape_.accumulate ? 1.0f : 0.0f;
   check(cublasLtMatmul(static_cast<cublasLtHandle_t>(context_.blas), description_.get(), &alpha, b,
                        first_.get(), a, second_.get(), &beta, c, result_.get(), c, result_.get(),

@@ -36,4 +36,14 @@ Launch kernels::Linear::prepare(const Shape& shape, DType dtype, const Attribute
                       context);
 }
 
+Launch kernels::LinearGelu::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                    const LaunchContext& context) {
+  return prepare_gemm(name, shape, dtype, {.transpose_b = true}, Epilogue::bias_gelu, context);
+}
+
+Launch kernels::MatmulGeluGradient::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                            const LaunchContext& context) {
+  return prepare_gemm(name, shape, dtype, {}, Epilogue::gelu_gradient, context);
+}
+
 }  // namespace stepgate

@@ -9,11 +9,20 @@
 
 namespace stepgate {
 
-// Operation on the result before it is stored.
+// Operation on the result before it is stored, and the operands of the GEMM with it.
 enum class Epilogue {
-  none,  // operands a, b, c
-  bias   // operands a, b, bias ([columns]), c
+  none,          // a, b, c
+  bias,          // a, b, bias ([columns]), c
+  bias_gelu,     // a, b, bias, the sum before the gelu (written, as large as c), c
+  gelu_gradient  // a, b, what the gelu read (as large as c), c
 };
+
+constexpr bool has_bias(Epilogue epilogue) {
+  return epilogue == Epilogue::bias || epilogue == Epilogue::bias_gelu;
+}
+constexpr bool has_gelu(Epilogue epilogue) {
+  return epilogue == Epilogue::bias_gelu || epilogue == Epilogue::gelu_gradient;
+}
 
 // A GEMM without the addresses of its operands; equal ones share an algorithm.
 struct GemmShape {

@@ -163,19 +163,6 @@ constexpr auto bias_operands = operands_of<kernels::BiasGelu>({
     {"y", Access::write, extent::elements},
 });
 
-// The flops of gelu, where an exponential and a division count 1 each.
-constexpr std::int64_t gelu_operations = 7;
-
-double gelu(double x) {
-  return 0.5 * x * (1 + std::tanh(gelu_slope * (x + gelu_cubic * x * x * x)));
-}
-
-double gelu_slope_at(double x) {
-  const double tangent = std::tanh(gelu_slope * (x + gelu_cubic * x * x * x));
-  const double inner = gelu_slope * (1 + 3 * gelu_cubic * x * x);
-  return 0.5 * (1 + tangent) + 0.5 * x * (1 - tangent * tangent) * inner;
-}
-
 void gelu_reference(const CallOf<kernels::Gelu>& call) {
   for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
     set_number(call.buffers[1], call.dtype, i, gelu(number_at(call.buffers[0], call.dtype, i)));
@@ -297,6 +284,16 @@ void swiglu_gradient_reference(const CallOf<kernels::SwigluGradient>& call) {
 }
 
 }  // namespace
+
+double gelu(double x) {
+  return 0.5 * x * (1 + std::tanh(gelu_slope * (x + gelu_cubic * x * x * x)));
+}
+
+double gelu_slope_at(double x) {
+  const double tangent = std::tanh(gelu_slope * (x + gelu_cubic * x * x * x));
+  const double inner = gelu_slope * (1 + 3 * gelu_cubic * x * x);
+  return 0.5 * (1 + tangent) + 0.5 * x * (1 - tangent * tangent) * inner;
+}
 
 std::vector<Kernel> pointwise_kernels() {
   return {

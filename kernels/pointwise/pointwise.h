@@ -160,6 +160,10 @@ struct BiasGelu {
 
 constexpr double gelu_slope = 0.79788456080286535588;  // sqrt(2 / pi)
 constexpr double gelu_cubic = 0.044715;
+// The flops of gelu, where an exponential and a division count 1 each.
+constexpr std::int64_t gelu_operations = 7;
+double gelu(double x);
+double gelu_slope_at(double x);
 
 namespace kernels {
 

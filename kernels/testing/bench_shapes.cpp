@@ -76,6 +76,8 @@ void append_gemms(const Step& step, std::vector<BenchShape>& all) {
     all.push_back(gemm("matmul", {n, inputs, outputs}, input));
     all.push_back(gemm("matmul", {outputs, inputs, n}, weight));
   }
+  for (const char* kernel : {"linear_gelu", "matmul_gelu_gradient"})
+    all.push_back(gemm(kernel, {n, 4 * c, c}, {}));
   all.push_back(gemm("matmul", {n, step.vocab, c}, forward));
 }
 

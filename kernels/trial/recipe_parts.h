@@ -53,6 +53,9 @@ inline const std::vector<kernels::RepeatHeads::Shape> rows_of_shared_heads = {
     {33, 512, 8}, {130, 1024, 8}, {9, 2048, 16}, {513, 64, 8}};
 
 // Shapes of G matrices of T x T.
+inline const std::vector<kernels::Matmul::Shape> gemms_with_gelu = {
+    {1, 8, 8}, {5, 16, 8}, {17, 40, 64}, {64, 64, 64}, {130, 72, 200}, {200, 1000, 72}};
+
 inline std::vector<MatrixShape> square_matrices() {
   std::vector<MatrixShape> shapes;
   for (const auto& [groups, tokens] : {std::pair<std::int64_t, std::int64_t>{1, 1},

@@ -172,6 +172,8 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::ConvolutionWeightGradient>(convolutions, {{false}, {true}}),
       recipe<kernels::Linear>(
           {{1, 1, 1}, {1, 8, 8}, {5, 1, 9}, {17, 33, 65}, {64, 64, 64}, {130, 72, 200}}),
+      recipe<kernels::LinearGelu>(gemms_with_gelu),
+      recipe<kernels::MatmulGeluGradient>(gemms_with_gelu),
       recipe<kernels::Rope>(rows_of_turned_heads,
                             {{2}, {8, 10000, true}, {40, 500000}, {64}, {64, 10000, true}, {256}}),
       recipe<kernels::RepeatHeads>(rows_of_shared_heads, {{1}, {2}, {4}}),

@@ -60,7 +60,12 @@ enum class OptimImpl { fused, per_tensor, foreach, operations };
 // When 16-bit weights are copied from their fp32 master.
 enum class MasterCast { update, forward };
 enum class LaunchVia { stream, graph };
-enum class Fuse { none, pointwise, attention };  // each value also fuses what the previous one does
+enum class Fuse {
+  none,
+  pointwise,
+  attention,
+  epilogue
+};  // each value also fuses what the previous one does
 // How the algorithm of a GEMM or a convolution is chosen: by the heuristics of the library, or by
 // measuring once among algorithms with bitwise equal results.
 enum class GemmChoice { heuristic, autotune };

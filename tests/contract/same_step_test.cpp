@@ -306,6 +306,7 @@ TEST_P(SameSteps, AreTheSameInEveryHonestWay) {
       {"quarters", [](Knobs& knobs) { knobs.batch.accumulate = 4; }},
       {"pointwise", [](Knobs& knobs) { knobs.launch.fuse = Fuse::pointwise; }},
       {"attention", [](Knobs& knobs) { knobs.launch.fuse = Fuse::attention; }},
+      {"epilogue", [](Knobs& knobs) { knobs.launch.fuse = Fuse::epilogue; }},
   };
   for (const DeviceCase& test : devices_with_numbers()) {
     const auto device = test.make();
@@ -317,7 +318,7 @@ TEST_P(SameSteps, AreTheSameInEveryHonestWay) {
         knobs.launch.fuse = Fuse::none;
         std::vector<StepPlan> plans = {plan_with_seed(knobs, seed)};
         way.set(knobs);
-        if (GetParam() == DType::tf32 && knobs.launch.fuse == Fuse::attention) continue;
+        if (GetParam() == DType::tf32 && knobs.launch.fuse >= Fuse::attention) continue;
         plans.push_back(plan_with_seed(knobs, seed));
         const ComparedPair found = differences(*device, with_facts(plans));
         EXPECT_GT(found.gradients, 0);
@@ -328,7 +329,8 @@ TEST_P(SameSteps, AreTheSameInEveryHonestWay) {
                  testing::PrintToString(static_cast<int>(GetParam())), way.name, worst.loss,
                  worst.gradient, worst.parameter);
       // Other kernels round differently; a run compares only variants with equal kernels.
-      const bool other_kernels = way.name == "pointwise" || way.name == "attention";
+      const bool other_kernels =
+          way.name == "pointwise" || way.name == "attention" || way.name == "epilogue";
       EXPECT_LT(worst.loss, loss_bound(GetParam(), 0) / 2);
       EXPECT_LT(worst.gradient,
                 gradient_bound(GetParam(), ModelLaunches::others) * (other_kernels ? 0.75 : 0.5));

@@ -60,6 +60,7 @@ const Way ways[] = {
     {"as_it_is", [](Knobs&) {}},
     {"pointwise", [](Knobs& knobs) { knobs.launch.fuse = Fuse::pointwise; }},
     {"unfused", [](Knobs& knobs) { knobs.launch.fuse = Fuse::none; }},
+    {"epilogue", [](Knobs& knobs) { knobs.launch.fuse = Fuse::epilogue; }},
     {"foreach",
      [](Knobs& knobs) {
        if (!knobs.optim.master) knobs.optim.impl = OptimImpl::foreach;

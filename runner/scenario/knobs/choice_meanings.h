@@ -147,7 +147,8 @@ inline constexpr Meanings<LaunchVia> meanings<LaunchVia>{"one launch after the o
 template <>
 inline constexpr Meanings<Fuse> meanings<Fuse>{
     "every operation is a kernel, as in eager mode", "pointwise operations share kernels",
-    "pointwise operations, and attention without scores in memory"};
+    "pointwise operations, and attention without scores in memory",
+    "as attention, and gelu and its gradient in the GEMMs before them"};
 template <>
 inline constexpr Meanings<GemmChoice> meanings<GemmChoice>{
     "the first algorithm that cuBLASLt or cuDNN proposes",

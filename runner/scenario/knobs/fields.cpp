@@ -61,7 +61,7 @@ constexpr std::array allocators{
 constexpr std::array alloc_rounds{choice("none", AllocRound::none),
                                   choice("pow2/4", AllocRound::quarters),
                                   choice("pow2/8", AllocRound::eighths)};
-constexpr std::array fuses{choice("attention", Fuse::attention),
+constexpr std::array fuses{choice("attention", Fuse::attention), choice("epilogue", Fuse::epilogue),
                            choice("pointwise", Fuse::pointwise), choice("none", Fuse::none)};
 constexpr std::array gemm_choices{choice("heuristic", GemmChoice::heuristic),
                                   choice("autotune", GemmChoice::autotune)};
@@ -404,7 +404,8 @@ constexpr std::array field_rows{
                                              "one by one, or captured as a graph"),
     field<&Knobs::launch, &LaunchKnobs::fuse>(
         "launch.fuse", one_of(fuses),
-        "kernels without scores in memory, or only pointwise ones fused, or none; of a "
+        "kernels without scores in memory, and with them gelu in the epilogue of its GEMM, or only "
+        "pointwise ones fused, or none; of a "
         "recommender, none looks up every table by itself, and the other two all at once; of a "
         "resnet, the other two fuse a norm with the addition and the relu behind it",
         &where_fused),

@@ -84,6 +84,11 @@ bool is_packed(const Knobs& knobs) {
   return has_lengths(knobs) && knobs.batch.packed;
 }
 
+bool has_gelu_for_gemms(const ModelKnobs& model) {
+  return model.kind == ModelKind::transformer && model.mlp == ModelMlp::gelu && model.bias &&
+         model.hidden % 8 == 0 && model.ffn.value_or(4 * model.hidden) % 8 == 0;
+}
+
 bool has_many_tensors(const Knobs& knobs) {
   return is_transformer(knobs) || has_images(knobs) || knobs.model.kind == ModelKind::recommender;
 }
@@ -299,9 +304,16 @@ constexpr std::array clashes{
              "remove 'batch.sample_bytes', or write batch.packed = false"},
     KnobRule{
         "batch.packed",
-        [](const Knobs& knobs) { return is_packed(knobs) && knobs.launch.fuse != Fuse::attention; },
+        [](const Knobs& knobs) { return is_packed(knobs) && knobs.launch.fuse < Fuse::attention; },
         "scores in memory are those of samples of one length",
         "write launch.fuse = \"attention\", or batch.packed = false"},
+    KnobRule{"launch.fuse",
+             [](const Knobs& knobs) {
+               return knobs.launch.fuse == Fuse::epilogue && !has_gelu_for_gemms(knobs.model);
+             },
+             "a gelu is the epilogue of a GEMM with a bias, of a transformer with model.mlp = "
+             "\"gelu\" and with multiples of 8 as model.hidden and model.ffn",
+             "write launch.fuse = \"attention\""},
     KnobRule{"model.inplace",
              [](const Knobs& knobs) {
                return is_resnet(knobs) && !knobs.model.inplace && knobs.launch.fuse != Fuse::none;

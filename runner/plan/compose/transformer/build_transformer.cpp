@@ -105,6 +105,8 @@ class Transformer {
     blocks_.push_back(block);
   }
 
+  bool attention_is_fused() const { return knobs_.launch.fuse >= Fuse::attention; }
+
   BlockBuffers add_block_buffers(const std::string& name) {
     BlockBuffers block;
     block.norm1 = add_norm(name + " first", 0);
@@ -113,7 +115,7 @@ class Transformer {
     block.attended = rows_of_hidden(name + " attention");
     block.up = rows_of(name + " " + up_name(shape_.mlp), shape_.up());
     block.activation = rows_of(name + (is_gated() ? " swiglu" : " gelu"), shape_.ffn);
-    if (knobs_.launch.fuse == Fuse::attention) {
+    if (attention_is_fused()) {
       block.log_sums = activation(name + " log sums", shape_.rows() * shape_.heads * word_bytes);
     } else {
       block.heads = rows_of_hidden(name + " heads", 3);
@@ -138,7 +140,7 @@ class Transformer {
     if (shape_.bias)
       temporaries_.bias_partials =
           activation("bias partials", bias_partial_elements(shape_) * word_bytes);
-    if (knobs_.launch.fuse == Fuse::attention) {
+    if (attention_is_fused()) {
       temporaries_.attention_scratch =
           activation("attention scratch", attention_scratch_bytes(shape_));
       return;

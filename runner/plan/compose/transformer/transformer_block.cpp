@@ -167,6 +167,11 @@ void TransformerBlocks::mlp_up(std::int64_t layer, const BlockBuffers& block) {
     linear("up", up, block.norm2.out, block.up, ffn, shape_.hidden);
     return launch<kernels::Gelu>("gelu", shape, {whole(block.up), whole(block.activation)});
   }
+  if (gelu_is_of_gemm()) {
+    return launch<kernels::LinearGelu>("up and gelu", {shape_.rows(), ffn, shape_.hidden},
+                                       {whole(block.norm2.out), weight(up), weight(up + 1),
+                                        whole(block.up), whole(block.activation)});
+  }
   // The gelu kernel adds the bias instead of the GEMM, since that kernel runs anyway.
   launch<kernels::Matmul>("up gemm", {shape_.rows(), ffn, shape_.hidden},
                           {whole(block.norm2.out), weight(up), whole(block.up)},
@@ -180,10 +185,18 @@ void TransformerBlocks::mlp_down(std::int64_t layer, const BlockBuffers& block) 
   branch("down", table_.block(layer).down, block.activation, shape_.ffn);
 }
 
-void TransformerBlocks::activation_gradient(const BlockBuffers& block) {
+void TransformerBlocks::activation_gradient(std::size_t down, const BlockBuffers& block) {
   const MatrixShape shape{.rows = shape_.rows(), .columns = shape_.ffn};
-  const BufferUse d_activation = whole(buffers_.temporaries.d_activation);
-  const BufferUse d_mlp = whole(buffers_.temporaries.d_mlp);
+  const TemporaryBuffers& temporaries = buffers_.temporaries;
+  const BufferUse d_activation = whole(temporaries.d_activation);
+  const BufferUse d_mlp = whole(temporaries.d_mlp);
+  if (gelu_is_of_gemm()) {
+    return launch<kernels::MatmulGeluGradient>(
+        "down input and gelu gradient", {shape.rows, shape.columns, shape_.hidden},
+        {whole(temporaries.d_stream), weight(down), whole(block.up), d_mlp});
+  }
+  input_gradient("down", down, temporaries.d_stream, temporaries.d_activation, shape_.hidden,
+                 shape_.ffn);
   if (shape_.mlp == ModelMlp::swiglu) {
     return launch<kernels::SwigluGradient>("swiglu gradient", shape,
                                            {whole(block.up), d_activation, d_mlp});
@@ -197,9 +210,7 @@ void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) 
   const std::int64_t hidden = shape_.hidden;
   const std::string up = up_name(shape_.mlp);
   branch_gradient("down", parameters.down, block.activation, shape_.ffn);
-  input_gradient("down", parameters.down, temporaries.d_stream, temporaries.d_activation, hidden,
-                 shape_.ffn);
-  activation_gradient(block);
+  activation_gradient(parameters.down, block);
   linear_gradient(up, parameters.up, temporaries.d_mlp, block.norm2.out, shape_.up(), hidden);
   input_gradient(up, parameters.up, temporaries.d_mlp, temporaries.d_hidden, shape_.up(), hidden);
   norm_gradient(block.norm2, parameters.norm2, false);

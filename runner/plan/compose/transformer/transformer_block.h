@@ -112,8 +112,8 @@ class TransformerBlocks {
   void branch_gradient(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void input_gradient(const std::string& name, std::size_t tensor, int d_out, int d_in,
                       std::int64_t outputs, std::int64_t inputs);
-  // Computes d_mlp from d_activation: the gradient of the activation after mlp_up.
-  void activation_gradient(const BlockBuffers&);
+  // Computes d_mlp from d_stream: the gradients of the GEMM `down` and of the activation before it.
+  void activation_gradient(std::size_t down, const BlockBuffers&);
   // Rotates queries and keys by their positions, or back, unless positions are learned.
   void rope(const std::string& name, int qkv, bool inverse);
   // The buffer of q, k and v that the GEMM writes. Attention reads `repeated`, and its gradient
@@ -133,7 +133,10 @@ class TransformerBlocks {
   void materialised_attention(const BlockBuffers&);
   void materialised_attention_gradient(const BlockBuffers&);
   PackedHeadsShape attention_shape() const;
-  bool fuses(Fuse least) const { return static_cast<int>(fuse_) >= static_cast<int>(least); }
+  bool gelu_is_of_gemm() const {
+    return fuses(Fuse::epilogue) && shape_.mlp == ModelMlp::gelu && shape_.bias;
+  }
+  bool fuses(Fuse least) const { return fuse_ >= least; }
 
   StepBuilder& builder_;
   const TransformerShape& shape_;

@@ -129,6 +129,7 @@ TEST(Transformer, FusesMoreStepByStep) {
   const StepPlan none = fused(Fuse::none);
   const StepPlan pointwise = fused(Fuse::pointwise);
   const StepPlan attention = fused(Fuse::attention);
+  const StepPlan epilogue = fused(Fuse::epilogue);
   const auto launches = [](const StepPlan& plan) {
     return counted(plan, Metric::launches_per_step).value();
   };
@@ -145,6 +146,26 @@ TEST(Transformer, FusesMoreStepByStep) {
   EXPECT_EQ(launches_of(pointwise, "causal_softmax"), 4);
   EXPECT_EQ(launches_of(attention, "causal_softmax"), 0);
   EXPECT_EQ(launches_of(attention, "attention"), 4);
+  EXPECT_EQ(launches_of(epilogue, "attention"), 4);
+}
+
+TEST(Transformer, HasItsGeluInTheEpiloguesOfGemms) {
+  const StepPlan kernels = plan_of(small_transformer());
+  const auto with_epilogues = [](std::int64_t every) {
+    return transformer_with([=](Knobs& knobs) {
+      knobs.launch.fuse = Fuse::epilogue;
+      knobs.memory.checkpoint_every = every;
+    });
+  };
+  const StepPlan epilogues = with_epilogues(0);
+  EXPECT_EQ(launches_of(epilogues, "linear_gelu"), 4);
+  EXPECT_EQ(launches_of(epilogues, "matmul_gelu_gradient"), 4);
+  EXPECT_EQ(launches_of(epilogues, "bias_gelu") + launches_of(epilogues, "gelu_gradient"), 0);
+  EXPECT_EQ(launches_of(epilogues, "matmul"), launches_of(kernels, "matmul") - 2 * 4);
+  EXPECT_EQ(counted(epilogues, Metric::launches_per_step).value(),
+            counted(kernels, Metric::launches_per_step).value() - 2 * 4);
+  EXPECT_EQ(activation_bytes(epilogues), activation_bytes(kernels));
+  EXPECT_EQ(launches_of(with_epilogues(1), "linear_gelu"), 8) << "every block twice";
 }
 
 TEST(Transformer, HasNoScoresInMemoryWithTiledAttention) {
