@@ -12,6 +12,7 @@
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/heads/heads.h"
 #include "kernels/input/input.h"
+#include "kernels/layout/layout.h"
 #include "kernels/loss/loss.h"
 #include "kernels/norm/norm.h"
 #include "kernels/optimizer/optimizer.h"

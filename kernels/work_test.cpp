@@ -111,6 +111,8 @@ TEST(Work, AgreesWithHandValues) {
                                             {264, 72, 612}),
       hand<kernels::GroupNormGradientApply>({2, 3, 4, 2, 3}, DType::bf16, {false, true},
                                             {336, 72, 288}),
+      hand<kernels::ChangeLayout>({2, 3, 5}, DType::bf16, {}, {60, 60, 0}),
+      hand<kernels::ChangeLayout>({2, 3, 5}, DType::fp32, {}, {120, 120, 0}),
       hand<kernels::Upsample>({2, 3, 4, 5}, DType::bf16, {}, {240, 960, 0}),
       hand<kernels::UpsampleGradient>({2, 3, 4, 5}, DType::bf16, {}, {960, 240, 360}),
       hand<kernels::SumPixels>({2, 3, 5}, DType::bf16, {}, {60, 20, 30}),

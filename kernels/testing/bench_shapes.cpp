@@ -249,6 +249,12 @@ void append_unet(std::vector<BenchShape>& all) {
     all.push_back({.kernel = kernel,
                    .shape = kernels::Upsample::Shape{images, 32, 32, 256},
                    .verified = kernels::Upsample::Shape{2, 4, 4, 256}});
+  for (const bool back : {false, true})
+    all.push_back({.kernel = "change_layout",
+                   .shape = back ? kernels::ChangeLayout::Shape{images, 128, 4096}
+                                 : kernels::ChangeLayout::Shape{images, 4096, 128},
+                   .verified = back ? kernels::ChangeLayout::Shape{2, 128, 64}
+                                    : kernels::ChangeLayout::Shape{2, 64, 128}});
   for (const char* kernel : {"time_bias", "residual_bias"})
     all.push_back({.kernel = kernel,
                    .shape = kernels::TimeBias::Shape{images, 4096, 128},

@@ -147,6 +147,16 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::MeanPool>(images_of_pixels),
       recipe<kernels::MeanPoolGradient>(images_of_pixels),
       recipe<kernels::SumPixels>(images_of_many_pixels),
+      // Rows and columns that packs of 8, 4, 2 and 1 numbers divide, within a square and over
+      // several.
+      recipe<kernels::ChangeLayout>({{1, 1, 1},
+                                     {2, 49, 72},
+                                     {1, 196, 64},
+                                     {3, 12, 3},
+                                     {2, 64, 130},
+                                     {1, 129, 66},
+                                     {2, 200, 33},
+                                     {5, 7, 264}}),
       recipe<kernels::Upsample>(enlarged_images),
       recipe<kernels::UpsampleGradient>(enlarged_images),
       recipe<kernels::SumParts>(

@@ -51,6 +51,7 @@ void add_operation(const Operation& operation, Arithmetic& to) {
       operation.phase == Phase::forward || operation.phase == Phase::backward;
   if (const auto* launch = std::get_if<LaunchKernel>(&operation.action)) {
     const std::string name(launch->kernel.name());
+    if (name == kernels::ChangeLayout::name) return;  // its copy has the same bits
     if (is_of_the_model || is_update) to.kernels.insert(name);
     if (is_of_the_model) to.model_work.push_back(work_of(*launch));
     if (to.rows_of_norm == 0 && name == kernels::BatchNormFinish::name)

@@ -115,8 +115,9 @@ constexpr std::array rows{
     FamiliarWord{"channels, num_channels, base_channels, block_out_channels", "model.width"},
     FamiliarWord{"resolution, image size, image_size, pixels", "model.image"},
     FamiliarWord{"uint8, images as bytes", "batch.format = \"uint8\""},
-    FamiliarWord{"channels_last, NHWC", "model.kind = \"resnet\"",
-                 "channels of a resnet always lie side by side, as in channels_last"},
+    FamiliarWord{"channels_last, memory_format, contiguous, NHWC, NCHW", "model.layout_copies",
+                 "channels of a resnet and a unet always lie side by side, as in channels_last; "
+                 "'model.layout_copies' copies what convolutions make to NCHW and back"},
     FamiliarWord{"unet, diffusion, ddpm, diffusers, groupnorm, group norm",
                  "model.kind = \"unet\""},
     FamiliarWord{"dropout, moe, mixture of experts, lora, pipeline parallel, tensor parallel", "",

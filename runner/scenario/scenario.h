@@ -49,8 +49,9 @@ struct ModelKnobs {
   std::int64_t footprint_bytes = 16LL * 1024;  // spread of the loads, a power of two
   std::int64_t accesses = 20000;               // dependent loads a step
   // For models of images; a UNet has other defaults (unet_levels.h).
-  std::int64_t image = 224;  // pixels of a sample's height and of its width
-  std::int64_t width = 64;   // channels of the first stage's inner convolutions, or first level
+  std::int64_t image = 224;    // pixels of a sample's height and of its width
+  std::int64_t width = 64;     // channels of the first stage's inner convolutions, or first level
+  bool layout_copies = false;  // results of convolutions are copied to NCHW and back
   // For ResNets.
   std::int64_t classes = 1000;
   ModelStem stem = ModelStem::imagenet;

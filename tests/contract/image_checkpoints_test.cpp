@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Steps of models of images with checkpoints are those that keep everything, to the bit, on every
-// device that computes numbers.
+// Steps of models of images with checkpoints, and with copies of what convolutions make, are those
+// that keep everything and copy nothing, to the bit, on every device that computes numbers.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,8 +15,17 @@ namespace {
 std::vector<PlannedStep> plans_of(ModelKind kind, DType dtype) {
   Scenario scenario;
   scenario.name = "image_checkpoints";
-  for (const int every : {0, 1, 2, 3, int{MemoryKnobs::checkpoint_norms}}) {
+  constexpr int norms = MemoryKnobs::checkpoint_norms;
+  struct Way {
+    int every = 0;
+    bool copies = false;
+    LaunchVia via = LaunchVia::stream;
+  };
+  for (const auto& [every, copies, via] :
+       {Way{0}, Way{1}, Way{2}, Way{3}, Way{norms}, Way{0, true}, Way{2, true, LaunchVia::graph}}) {
     Knobs knobs;
+    knobs.model.layout_copies = copies;
+    knobs.launch.via = via;
     knobs.transfer.host = HostMemory::resident;
     knobs.model.kind = kind;
     knobs.model.dtype = dtype;
@@ -34,8 +43,9 @@ std::vector<PlannedStep> plans_of(ModelKind kind, DType dtype) {
       knobs.model.classes = 7;
       knobs.optim.kind = OptimKind::momentum;
     }
-    scenario.variants.push_back(
-        {.name = "by_" + std::to_string(every), .knobs = knobs, .place = {}});
+    scenario.variants.push_back({.name = (copies ? "copied_by_" : "by_") + std::to_string(every),
+                                 .knobs = knobs,
+                                 .place = {}});
   }
   return with_facts(build_step_plans(scenario, 20261129));
 }

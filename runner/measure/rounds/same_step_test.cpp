@@ -152,6 +152,10 @@ TEST(SameStep, ComparesVariantsThatComputeTheSameModelInAnotherWay) {
   EXPECT_TRUE(compares(elementwise, [](ModelKnobs& model) { model.stride = 4; }));
   EXPECT_TRUE(compares(elementwise, [](ModelKnobs& model) { model.extra_copies = 2; }));
 
+  Knobs resnet;
+  resnet.model = {.kind = ModelKind::resnet, .layers = 14, .image = 64};
+  EXPECT_TRUE(compares(resnet, [](ModelKnobs& model) { model.layout_copies = true; }));
+
   Knobs spin;
   spin.model.kind = ModelKind::spin;
   EXPECT_TRUE(compares(spin, [](ModelKnobs& model) { model.kernels = 5; }));

@@ -201,6 +201,7 @@ ModelKnobs model_of_losses(ModelKnobs model) {
   model.kernels = model.kind == ModelKind::elementwise ? model.kernels % 2 : usual.kernels;
   model.kernel_us = usual.kernel_us;
   model.inplace = usual.inplace;
+  model.layout_copies = usual.layout_copies;
   model.workspace_bytes = usual.workspace_bytes;
   model.attention_workspace_bytes = usual.attention_workspace_bytes;
   model.layout = usual.layout;

@@ -196,6 +196,12 @@ constexpr std::array field_rows{
         "level, of which the others have 2, 2 and 4 times as many; a unet has 128 where it is left "
         "out",
         &with_images),
+    field<&Knobs::model, &ModelKnobs::layout_copies>(
+        "model.layout_copies", yes_or_no(),
+        "whether each convolution's result, and its gradient, are copied to NCHW and back: what a "
+        "layer that calls .contiguous() does to a model in channels_last; the layers between still "
+        "read NHWC",
+        &with_images),
     field<&Knobs::model, &ModelKnobs::stem>("model.stem", one_of(choices<ModelStem>),
                                             "what comes before the blocks", &for_resnet),
     field<&Knobs::model, &ModelKnobs::layout>(

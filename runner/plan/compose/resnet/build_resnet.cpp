@@ -27,6 +27,7 @@
 
 #include "kernels/kernels.h"
 #include "plan/compose/decode_batch.h"
+#include "plan/compose/layout_copies.h"
 #include "plan/compose/model_ends.h"
 #include "plan/compose/resnet/resnet_shape.h"
 #include "plan/compose/update/build_update.h"
@@ -251,11 +252,13 @@ class Resnet {
   const UnfusedStageBuffers& unfused(std::size_t block) const { return unfused_[stages_[block]]; }
 
   void add_temporaries() {
-    CheckedSize partials, channels;
+    CheckedSize partials, channels, largest;
     for (const NormedConvolution* made : parameters_.convolutions()) {
       partials = std::max(partials, 2 * CheckedSize(parts_of(*made)) * made->shape.outputs);
       channels = std::max(channels, CheckedSize(made->shape.outputs));
+      largest = std::max(largest, outputs(*made));
     }
+    if (knobs_.model.layout_copies) nchw_ = numbers("NCHW", largest);
     partials_ = add("norm partials", partials * word_bytes);
     means_ = add("gradient means", 2 * channels * word_bytes);
   }
@@ -308,8 +311,10 @@ class Resnet {
   void launch(const std::string& name, const typename Kernel::Shape& shape,
               const std::vector<Operand>& operands,
               const typename Kernel::Attributes& attributes = {}) {
-    builder_.launch<Kernel>(prefix() + (builder_.computes_again() ? "again: " : "") + name, shape,
-                            operands, attributes);
+    builder_.launch<Kernel>(named(name), shape, operands, attributes);
+  }
+  std::string named(const std::string& name) const {
+    return prefix() + (builder_.computes_again() ? "again: " : "") + name;
   }
 
   // The numbers of an operand with so many for each sample.
@@ -327,10 +332,17 @@ class Resnet {
   void convolve(const NormedConvolution& made, int x, int y) {
     const ConvolutionShape& s = made.shape;
     if (made.is_gemm())
-      return launch<kernels::Matmul>(made.name, {s.output_pixels(), s.outputs, s.channels},
-                                     {whole(x), weight(made.weight), whole(y)},
-                                     {.transpose_b = true});
-    launch<kernels::Convolution>(made.name, s, {whole(x), weight(made.weight), whole(y)});
+      launch<kernels::Matmul>(made.name, {s.output_pixels(), s.outputs, s.channels},
+                              {whole(x), weight(made.weight), whole(y)}, {.transpose_b = true});
+    else
+      launch<kernels::Convolution>(made.name, s, {whole(x), weight(made.weight), whole(y)});
+    change_layouts(made, made.name, y);
+  }
+
+  // Copies a convolution's result, or its gradient, to NCHW and back.
+  void change_layouts(const NormedConvolution& made, const std::string& name, int image) {
+    if (knobs_.model.layout_copies)
+      copy_layouts(builder_, named(name), made.shape, from(image), from(nchw_));
   }
 
   // Convolves x and computes the statistics of the result, unless they are kept.
@@ -513,6 +525,7 @@ class Resnet {
 
   void weight_gradient(const NormedConvolution& made, int x, int d_y) {
     const ConvolutionShape& s = made.shape;
+    change_layouts(made, made.name + ": gradient", d_y);
     const std::string name = made.name + ": weight gradient";
     if (made.is_gemm())
       return launch<kernels::Matmul>(name, {s.outputs, s.channels, s.output_pixels()},
@@ -653,6 +666,7 @@ class Resnet {
   int pooled_ = 0, logits_ = 0;
   int gradient_ = 0;  // of the stream between blocks: the output of the last block of a stage
   int partials_ = 0, means_ = 0;
+  int nchw_ = 0;  // a copy of what a convolution made
 };
 
 }  // namespace

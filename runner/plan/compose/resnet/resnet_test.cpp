@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/text/units.h"
@@ -208,6 +209,32 @@ TEST(Resnet, AppliesNormsAgain) {
   EXPECT_EQ(value(plan, Metric::launches_per_step) - value(kept, Metric::launches_per_step), 39);
   EXPECT_EQ(facts_of(plan).model_flops, facts_of(kept).model_flops);
   EXPECT_LT(value(plan, Metric::peak_live), value(kept, Metric::peak_live));
+}
+
+// Each convolution's result and its gradient are copied to NCHW and back, and so is the result of
+// one that is computed again. Nothing else is launched, and the copies share a buffer.
+TEST(Resnet, CopiesWhatConvolutionsMakeToNchwAndBack) {
+  constexpr std::int64_t convolutions = 53, again = 52;
+  constexpr auto norms = MemoryKnobs::checkpoint_norms;
+  for (const auto& [every, parts, copies] : {std::tuple{std::int64_t{0}, 1, 4 * convolutions},
+                                             {0, 2, 8 * convolutions},
+                                             {1, 1, 4 * convolutions + 2 * again},
+                                             {norms, 1, 4 * convolutions}}) {
+    const auto plan_with = [&](bool layout_copies) {
+      return resnet_with([&](Knobs& knobs) {
+        knobs.memory.checkpoint_every = every;
+        knobs.batch.accumulate = parts;
+        knobs.model.layout_copies = layout_copies;
+      });
+    };
+    const StepPlan without = plan_with(false), plan = plan_with(true);
+    EXPECT_EQ(launches_of(without, "change_layout"), 0);
+    EXPECT_EQ(launches_of(plan, "change_layout"), copies);
+    EXPECT_EQ(plan.operations.size(), without.operations.size() + static_cast<std::size_t>(copies));
+    EXPECT_EQ(plan.buffers.size(), without.buffers.size() + 1);
+    EXPECT_EQ(facts_of(plan).model_flops, facts_of(without).model_flops);
+    EXPECT_EQ(find_race(plan), std::nullopt);
+  }
 }
 
 // The smaller stem has neither a pool nor its choices.

@@ -21,6 +21,7 @@
 #include "kernels/kernels.h"
 #include "plan/compose/build_model.h"
 #include "plan/compose/decode_batch.h"
+#include "plan/compose/layout_copies.h"
 #include "plan/compose/model_ends.h"
 #include "plan/compose/unet/unet_shape.h"
 #include "plan/compose/update/build_update.h"
@@ -297,6 +298,7 @@ class Unet {
     score_gradients_ = numbers("score gradients", scores);
     gradient_ = numbers("stream gradient", stream);
     other_gradient_ = numbers("other stream gradient", stream);
+    if (knobs_.model.layout_copies) nchw_ = numbers("NCHW", stream);
   }
 
   static std::int64_t parts_of(const UnetNorm& norm) {
@@ -309,8 +311,10 @@ class Unet {
   void launch(const std::string& name, const typename Kernel::Shape& shape,
               const std::vector<Operand>& operands,
               const typename Kernel::Attributes& attributes = {}) {
-    builder_.launch<Kernel>((builder_.computes_again() ? "again: " : "") + name, shape, operands,
-                            attributes);
+    builder_.launch<Kernel>(named(name), shape, operands, attributes);
+  }
+  std::string named(const std::string& name) const {
+    return (builder_.computes_again() ? "again: " : "") + name;
   }
 
   // Whether gradients of parameters are added to zeros instead of overwriting the old ones.
@@ -395,6 +399,18 @@ class Unet {
 
   void convolve(const UnetConvolution& conv, int x, int y) {
     launch<kernels::Convolution>(conv.name, conv.shape, {from(x), weight(conv.weight), from(y)});
+    change_layouts(conv.shape, conv.name, y);
+  }
+
+  // Copies a convolution's result, or its gradient, to NCHW and back.
+  void change_layouts(const ConvolutionShape& shape, const std::string& name, int image) {
+    if (knobs_.model.layout_copies)
+      copy_layouts(builder_, named(name), shape, from(image), from(nchw_));
+  }
+  // A shortcut's image has the shape of what the second convolution makes.
+  void change_layouts_of_shortcut(const UnetResidual& residual, const std::string& more,
+                                  int image) {
+    change_layouts(residual.conv2.shape, tensor_name(residual.shortcut->stream) + more, image);
   }
 
   void convolve_with_bias(const UnetConvolution& conv, int x, int y) {
@@ -495,6 +511,7 @@ class Unet {
       launch<kernels::Matmul>(tensor_name(shortcut.skip), {rows, outputs, s.others},
                               {from(*skip), weight(shortcut.skip), from(other_gradient_)},
                               {.transpose_b = true, .accumulate = true});
+    change_layouts_of_shortcut(residual, "", other_gradient_);
   }
 
   // The parts q, k and v of all heads in one buffer, one after another.
@@ -584,6 +601,7 @@ class Unet {
   }
 
   void weight_gradient(const UnetConvolution& conv, int x, int d_y) {
+    change_layouts(conv.shape, conv.name + ": gradient", d_y);
     launch<kernels::ConvolutionWeightGradient>(conv.name + ": weight gradient", conv.shape,
                                                {from(x), from(d_y), gradient(conv.weight)},
                                                {.accumulate = accumulates()});
@@ -669,6 +687,7 @@ class Unet {
                          std::optional<int> skip_gradient) {
     const GroupNormShape& s = residual.norm1.shape;
     const std::int64_t rows = s.samples * s.pixels, outputs = residual.conv1.shape.outputs;
+    change_layouts_of_shortcut(residual, ": gradient", gradient_);
     const auto of_part = [&](std::size_t tensor, std::int64_t inputs, int x, int d_x) {
       launch<kernels::Matmul>(tensor_name(tensor) + " gradient", {outputs, inputs, rows},
                               {from(gradient_), from(x), gradient(tensor)},
@@ -745,6 +764,7 @@ class Unet {
   int qkv_ = 0, merged_ = 0, head_gradients_ = 0, score_gradients_ = 0;
   int gradient_ = 0;        // of the stream between layers
   int other_gradient_ = 0;  // of what a layer computes inside; and its shortcut
+  int nchw_ = 0;            // a copy of what a convolution made
 };
 
 }  // namespace

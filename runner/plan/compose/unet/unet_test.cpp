@@ -119,6 +119,28 @@ TEST(Unet, ComputesLayersAgainWithTheStatisticsThatItKept) {
   }
 }
 
+// A shortcut's convolution is two GEMMs with one result. As in a ResNet, nothing else is launched.
+TEST(Unet, CopiesWhatConvolutionsMakeToNchwAndBack) {
+  constexpr std::int64_t shortcuts = 14;
+  for (const std::int64_t every : {0, 1, 3}) {
+    Knobs knobs = usual_unet();
+    knobs.memory.checkpoint_every = every;
+    const StepPlan without = plan_of(knobs);
+    knobs.model.layout_copies = true;
+    const StepPlan plan = plan_of(knobs);
+    // A shortcut computed again is that of a layer whose second convolution is.
+    std::int64_t copies = 2 * launches_of(plan, "convolution") +
+                          2 * launches_of(plan, "convolution_weight_gradient") + 4 * shortcuts;
+    for (const Operation& operation : plan.operations)
+      if (operation.name.starts_with("again: ") && operation.name.ends_with("conv_shortcut.weight"))
+        copies += 2;
+    EXPECT_EQ(launches_of(without, "change_layout"), 0);
+    EXPECT_EQ(launches_of(plan, "change_layout"), copies) << every;
+    EXPECT_EQ(plan.operations.size(), without.operations.size() + static_cast<std::size_t>(copies));
+    EXPECT_EQ(find_race(plan), std::nullopt);
+  }
+}
+
 // Gradients overwrite activations, so that few buffers lie unused at the peak.
 TEST(Unet, HoldsLittleMoreThanItNeeds) {
   for (const std::int64_t every :
