@@ -3,6 +3,7 @@
 """Times stepgate's transformers, ResNets and UNets and PyTorch's side by side on the local GPU, and prints a table.
 
     ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,...,llama2048,resnet50b64,unetb64] [--repeats 3] [--eager] [--heuristic]
+    ci/compare_pytorch.py STEPGATE --drawn 10 [--seed S] [--at-least 1.1]
     ci/compare_pytorch.py STEPGATE --phases d768b32
     ci/compare_pytorch.py STEPGATE --ranks 2 --shapes d768b8,d2048b4
 
@@ -12,7 +13,11 @@ weights, random tokens, no dropout. In PyTorch that is autocast, fused AdamW, sc
 torch.compile, also with its CUDA graphs where steps are short; in stepgate a scenario with a graph, there also without. Every measurement is a
 process of its own, and the two take turns, so that the clocks of the GPU are the same for both; a figure is the median
 over the turns of the faster way. stepgate's GEMMs take the fastest algorithm that it measures ("autotune"), or with
---heuristic also those that cuBLASLt names first, as PyTorch's do. With --phases, where in the step the time goes: PyTorch's phases between CUDA events,
+--heuristic also those that cuBLASLt names first, as PyTorch's do. A transformer has a second figure, with the sums of
+attention's gradient in any order, as PyTorch's have by default; stepgate's own default is a fixed order, and only --any-order
+lets the faster of the two be the first figure. With --drawn, as many transformers are drawn at random, and the seed that
+draws them again is printed; any other transformer can be named with --shapes as they are: [llama]d1024l12h16t4096b4. With
+--at-least, the exit code is 1 if a ratio is lower. With --phases, where in the step the time goes: PyTorch's phases between CUDA events,
 stepgate's in its trace, and what its simulated device makes of the same step, whose kernels take what their bytes and
 flops need at the rates of the GPU's profile. With --ranks, as many GPUs with a batch each: DistributedDataParallel over the
 compiled model, with buckets of 25 and of 100 MiB that gradients are views of, and FSDP2 with compiled blocks, beside
@@ -31,6 +36,8 @@ import functools
 import json
 import os
 import pathlib
+import random
+import re
 import statistics
 import subprocess
 import sys
@@ -46,7 +53,18 @@ SHAPES = {  # vocabulary, tokens, hidden, layers, heads, batch; "llama" in the n
     "d2048b4": (32768, 2048, 2048, 16, 16, 4),
     "llama768b8": (32768, 1024, 768, 12, 12, 8),
     "llama2048": (32768, 2048, 2048, 16, 16, 8),
+    "t4096": (32768, 4096, 1024, 12, 16, 4),  # the last three are held out: nothing is tuned for them
+    "t8192": (32768, 8192, 1024, 12, 8, 2),
+    "llamat4096": (32768, 4096, 2048, 6, 16, 2),
 }
+# The ranges that shapes are drawn from; the hidden size is a multiple of a head's.
+HEAD_SIZES = (64, 128)
+HIDDEN = (512, 2048)
+LAYERS = (2, 24)
+SEQ = (512, 8192)  # in whole tiles of 128 tokens, each doubling as likely as the next
+TOKENS = (4096, 32768)  # of a batch
+MOST_BYTES = 64 << 30  # of the step, by bytes_of
+DRAWN_VOCABULARY = 32768
 RESNETS = {  # layers, height and width of an image, batch; the last two are held out: nothing is tuned for them
     "resnet50b64": (50, 224, 64),
     "resnet50b256": (50, 224, 256),
@@ -60,6 +78,47 @@ CLASSES = 1000
 TIMES = 1000  # as in pytorch_unet.py
 BOUND_BY_LAUNCHES = {"gpt2", "d512", "d768b8", "llama768b8", "resnet50b64", "resnet50b96", "resnet101b64", "unetb16"}  # where CUDA graphs may help
 PEAK_FLOPS = 989e12  # H100 and H200, bf16, dense
+
+
+# --- the shapes --------------------------------------------------------------------------------------
+
+
+def bytes_of(name):
+    """A rough upper limit of what a step keeps: 18 bytes a parameter (fp32 weights, gradients and moments, and weights of 16
+    bits), what a block keeps for its gradient, and the logits with their gradient."""
+    vocab, seq, hidden, layers, _, batch = SHAPES[name]
+    parameters = layers * (4 * hidden + 3 * ffn_of(name, hidden)) * hidden + 2 * vocab * hidden
+    of_block = 2 * (12 * hidden + 6 * ffn_of(name, hidden))
+    return 18 * parameters + batch * seq * (layers * of_block + 10 * vocab)
+
+
+def is_known(name):
+    """Whether there is such a shape; a name as of drawn shapes says what it is."""
+    if found := re.fullmatch(r"(?:llama)?d(\d+)l(\d+)h(\d+)t(\d+)b(\d+)", name):
+        hidden, layers, heads, seq, batch = map(int, found.groups())
+        SHAPES[name] = DRAWN_VOCABULARY, seq, hidden, layers, heads, batch
+    return name in SHAPES | OF_IMAGES
+
+
+def is_in_the_ranges(name):
+    _, seq, hidden, layers, heads, batch = SHAPES[name]
+    within = all(low <= value <= high for value, (low, high) in
+                 ((hidden, HIDDEN), (layers, LAYERS), (seq, SEQ), (batch * seq, TOKENS)))
+    return within and hidden in [heads * size for size in HEAD_SIZES] and seq % 128 == 0 and bytes_of(name) <= MOST_BYTES
+
+
+def drawn_shapes(count, seed):
+    """Names of as many different shapes; the same for the same seed."""
+    draw, names = random.Random(seed), []
+    while len(names) < count:
+        size = draw.choice(HEAD_SIZES)
+        heads = draw.randint(HIDDEN[0] // size, HIDDEN[1] // size)
+        seq = 128 * round(SEQ[0] / 128 * (SEQ[1] / SEQ[0]) ** draw.random())
+        batch = draw.randint(-(-TOKENS[0] // seq), TOKENS[1] // seq)
+        name = f"{draw.choice(('', 'llama'))}d{heads * size}l{draw.randint(*LAYERS)}h{heads}t{seq}b{batch}"
+        if is_known(name) and is_in_the_ranges(name) and name not in names:
+            names.append(name)
+    return names
 
 
 def is_llama(name):
@@ -502,7 +561,10 @@ OWN_WAYS = {  # what to set in the scenario
     "stream": ["launch.via=stream"],
     "padded": ["launch.via=graph", "model.vocab_multiple=64"],  # as torch.compile pads by itself
     "heuristic": ["launch.via=graph", "launch.gemm=heuristic"],
+    "any order": ["launch.via=graph", "launch.attention_sums=any"],
+    "padded, any order": ["launch.via=graph", "model.vocab_multiple=64", "launch.attention_sums=any"],
 }
+IN_ANY_ORDER = ("any order", "padded, any order")
 OWN_REDUCTIONS = {
     "buckets of 100 MiB": ["ranks.bucket=100 MiB"],
     "and the optimizer's states sharded": ["ranks.bucket=100 MiB", "ranks.shard=optimizer"],
@@ -575,7 +637,7 @@ def ways_of(name, eager, heuristic, wanted):
     theirs = [way for way in theirs if way in (wanted or theirs)]
     is_padded = name in SHAPES and SHAPES[name][0] % 64 != 0
     ours = ["arena" if name in OF_IMAGES else "graph"] + ["stream"] * (graphs_help or name in OF_IMAGES) + ["padded"] * is_padded + ["heuristic"] * heuristic
-    return theirs, ours
+    return theirs, ours + [IN_ANY_ORDER[is_padded]] * (name in SHAPES)
 
 
 def words_of(name):
@@ -591,7 +653,8 @@ def words_of(name):
     return f"{blocks}V{vocab} T{seq} d{hidden} L{layers} h{heads} B{batch}", batch * seq / 1e6, "M tok/s"
 
 
-def compare(program, name, repeats, eager, heuristic, wanted):
+def compare(program, name, repeats, eager, heuristic, wanted, any_order):
+    """A row of the table, and its ratio."""
     their_ways, own_ways = ways_of(name, eager, heuristic, wanted)
     times, peaks = {}, {}
     for _ in range(repeats):
@@ -601,16 +664,21 @@ def compare(program, name, repeats, eager, heuristic, wanted):
             times.setdefault(way, []).append(found["milliseconds"])
             peaks[way] = found["peak"] / 2**30
     medians = {way: statistics.median(values) for way, values in times.items()}
-    theirs, ours = (min((way for way in ways if way in medians), key=medians.get) for ways in (their_ways, own_ways))
+    in_any_order = next((way for way in own_ways if way in IN_ANY_ORDER), None)
+    figures = [way for way in own_ways if any_order or way != in_any_order]
+    theirs, ours = (min((way for way in ways if way in medians), key=medians.get) for ways in (their_ways, figures))
+    other = f"{medians[in_any_order]:.2f} ms, {medians[theirs] / medians[in_any_order]:.3f}" if in_any_order else "-"
     print(f"{name:8} " + "  ".join(f"{way} {ms:.2f} ms {peaks[way]:.2f} GiB" for way, ms in medians.items()), file=sys.stderr)
     words, work, unit = words_of(name)
     seconds = medians[ours] / 1e3
+    ratio = medians[theirs] / medians[ours]
     return (f"| {words} | {medians[theirs]:.2f} ms | {medians[ours]:.2f} ms | {work / seconds:.3f} {unit} "
-            f"| {flops_of(name) / seconds / PEAK_FLOPS:.1%} | {medians[theirs] / medians[ours]:.3f} "
-            f"| {peaks[theirs]:.2f} GiB | {peaks[ours]:.2f} GiB |")
+            f"| {flops_of(name) / seconds / PEAK_FLOPS:.1%} | {ratio:.3f} | {other} "
+            f"| {peaks[theirs]:.2f} GiB | {peaks[ours]:.2f} GiB |"), ratio
 
 
 def compare_ranks(program, name, repeats, ranks):
+    """A row of the table, and its ratio."""
     times, exposed = {}, {}
     for _ in range(repeats):
         theirs = {way: found for way in [*BUCKETS, "fsdp"] if (found := time_pytorch(name, way, ranks))}
@@ -629,9 +697,10 @@ def compare_ranks(program, name, repeats, ranks):
           + "; exposed: " + "  ".join(f"{way} {ms:.2f} ms" for way, ms in exposed.items()), file=sys.stderr)
     shape = SHAPES[name]
     theirs, ours = (min((way for way in ways if way in medians), key=medians.get) for ways in ([*BUCKETS, "fsdp"], OWN_REDUCTIONS))
+    ratio = medians[theirs] / medians[ours]
     return (f"| V{shape[0]} T{shape[1]} d{shape[2]} L{shape[3]} B{shape[5]} | {theirs}, {medians[theirs]:.2f} ms | {ours}, {medians[ours]:.2f} ms "
-            f"| {medians[theirs] / medians[ours]:.3f} | {medians['theirs alone'] / medians[theirs]:.1%} | {medians['ours alone'] / medians[ours]:.1%} "
-            f"| {exposed[theirs]:.2f} ms | {exposed[ours]:.2f} ms |")
+            f"| {ratio:.3f} | {medians['theirs alone'] / medians[theirs]:.1%} | {medians['ours alone'] / medians[ours]:.1%} "
+            f"| {exposed[theirs]:.2f} ms | {exposed[ours]:.2f} ms |"), ratio
 
 
 def compare_phases(program, name):
@@ -646,10 +715,14 @@ def compare_phases(program, name):
 
 def main():
     if sys.argv[1:2] == ["--pytorch"]:
-        return run_pytorch(sys.argv[2], sys.argv[3])
+        return run_pytorch(sys.argv[2], sys.argv[3]) if is_known(sys.argv[2]) else f"no shape is called {sys.argv[2]}"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stepgate")
-    parser.add_argument("--shapes", default=",".join(SHAPES | OF_IMAGES))
+    parser.add_argument("--shapes", help=f"all where neither this nor --drawn is given: {','.join(SHAPES | OF_IMAGES)}")
+    parser.add_argument("--drawn", type=int, default=0, metavar="N", help="as many transformers, drawn at random")
+    parser.add_argument("--seed", type=int, help="draws the same again")
+    parser.add_argument("--any-order", action="store_true", help="figures may be those of attention with sums in any order")
+    parser.add_argument("--at-least", type=float, default=0, metavar="R", help="exit with 1 if a ratio is lower")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--eager", action="store_true", help="also without torch.compile")
     parser.add_argument("--ways", type=lambda text: text.split(","), help=f"only these of PyTorch's: {','.join(MODES)}")
@@ -657,9 +730,14 @@ def main():
     parser.add_argument("--phases", metavar="SHAPE", help="the phases of one shape instead")
     parser.add_argument("--ranks", type=int, default=1, help="as many GPUs, with a batch each")
     arguments = parser.parse_args()
-    shapes = arguments.shapes.split(",")
-    if unknown := [name for name in [arguments.phases or shapes[0], *shapes] if name not in SHAPES | OF_IMAGES]:
-        parser.error(f"no shape is called {unknown[0]}; there are {', '.join(SHAPES | OF_IMAGES)}")
+    shapes = arguments.shapes.split(",") if arguments.shapes else [] if arguments.drawn else [*SHAPES, *OF_IMAGES]
+    if unknown := [name for name in [arguments.phases, *shapes] if name and not is_known(name)]:
+        parser.error(f"no shape is called {unknown[0]}; there are {', '.join(SHAPES | OF_IMAGES)}, and such as d1024l12h16t4096b4")
+    if arguments.drawn:
+        seed = random.SystemRandom().randrange(10**6) if arguments.seed is None else arguments.seed
+        drawn = drawn_shapes(arguments.drawn, seed)
+        print(f"--drawn {arguments.drawn} --seed {seed}: {', '.join(drawn)}\n", flush=True)
+        shapes += drawn
     if arguments.ranks > 1 and (of_images := [name for name in shapes if name in OF_IMAGES]):
         parser.error(f"{of_images[0]} is compared on one GPU alone; name transformers with --shapes")
     if arguments.phases:
@@ -667,13 +745,19 @@ def main():
     if arguments.ranks > 1:
         print("| model, a GPU | PyTorch, its best | stepgate | ratio | scaling of PyTorch | of stepgate | exposed by PyTorch | by stepgate |\n"
               "|---|---|---|---|---|---|---|---|")
-        for name in shapes:
-            print(compare_ranks(arguments.stepgate, name, arguments.repeats, arguments.ranks), flush=True)
-        return None
-    print("| model | PyTorch, its best | stepgate | | MFU | ratio | peak of PyTorch | of stepgate |\n|---|---|---|---|---|---|---|---|")
-    for name in shapes:
-        print(compare(arguments.stepgate, name, arguments.repeats, arguments.eager, arguments.heuristic, arguments.ways), flush=True)
+        rows = (compare_ranks(arguments.stepgate, name, arguments.repeats, arguments.ranks) for name in shapes)
+    else:
+        print("| model | PyTorch, its best | stepgate | | MFU | ratio | sums of attention in any order | peak of PyTorch | of stepgate |\n"
+              "|---|---|---|---|---|---|---|---|---|")
+        rows = (compare(arguments.stepgate, name, arguments.repeats, arguments.eager, arguments.heuristic, arguments.ways,
+                        arguments.any_order) for name in shapes)
+    too_low = []
+    for name, (row, ratio) in zip(shapes, rows):
+        print(row, flush=True)
+        if ratio < arguments.at_least:
+            too_low.append(f"{name} {ratio:.3f}")
+    return f"lower than {arguments.at_least}: {', '.join(too_low)}" if too_low else None
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

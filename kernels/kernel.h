@@ -198,7 +198,7 @@ class GemmAutotuner;  // kernels/gemm/gemm_autotuner.h
 struct KernelChoice {
   std::string kernel;   // "attention_gradient"
   std::string library;  // "cuDNN 9.14.0"; empty for the project's own kernel
-  std::string reason;   // why not the library's, in words; else empty
+  std::string reason;   // why not the library's, or what its launch does otherwise; else empty
   // Launches a step that the project's own kernel makes, and all of the kernel, where a user's
   // library does not support the shapes of the former (Otherwise::ours).
   std::int64_t own_launches = 0;
@@ -242,6 +242,7 @@ using Launch = std::function<void(void* const* buffers, CUstream_st* stream)>;
 struct KernelCost {
   // Share of the device's speed that it reaches: rates of GEMMs and of copies, latency of memory.
   double share_of_rate = 1;
+  OfAttributes<double> share_by_attributes = nullptr;  // in its place; null: one share for all
   // Memory traffic when no cache holds the operands; null: the bytes in its KernelWork.
   OfLaunch<KernelWork> uncached_work = nullptr;
   // Most memory sectors that one load or store of a warp touches; null: not known.

@@ -215,7 +215,8 @@ Launch kernels::AttentionGradient::prepare(const Shape& shape, DType dtype,
                                            const Attributes& attributes,
                                            const LaunchContext& context) {
   const auto most_scratch = static_cast<std::int64_t>(attributes.most_scratch);
-  if (const auto launch = attention_gradient_by_cudnn(shape, dtype, most_scratch, context))
+  if (const auto launch =
+          attention_gradient_by_cudnn(shape, dtype, most_scratch, attributes.order(), context))
     return *launch;
   return with_storage(
       dtype, [&](auto zero) { return gradient_launch_of<decltype(zero)>(shape, context); });

@@ -36,31 +36,37 @@ struct Attention {
 // With P = softmax(S), S = Q K^T / sqrt(D), and r the row dots of d_out and out:
 //   dV = P^T dO;  dS = P (dO V^T - r);  dQ = dS K / sqrt(D);  dK = dS^T Q / sqrt(D)
 // which are five products where the forward has two: flops = 2.5 times attention's. Sums are in an
-// order of the shape alone. In CUDA builds, what attention.h says of alignment and D.
+// order of the shape alone, unless `any_order` allows cuDNN another one in every launch; our own
+// kernels and the host reference keep theirs. In CUDA builds, what attention.h says of alignment
+// and D.
 struct AttentionGradient {
   static constexpr std::string_view name = "attention_gradient";
   using Shape = PackedHeadsShape;
   struct Attributes {
-    static constexpr std::string_view names = "most_scratch";
+    static constexpr std::string_view names = "most_scratch any_order";
     std::int64_t most_scratch = 0;  // bytes that cuDNN may have; 0: our own kernel
+    bool any_order = false;         // whether cuDNN's sums may have any order
+
+    constexpr SumOrder order() const { return any_order ? SumOrder::any : SumOrder::fixed; }
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
 }  // namespace kernels
 
-// The number of sequences that cuDNN processes at once. Its gradient with sums in a fixed order
-// keeps their scores in its scratch. All launches take equal shares, as large as fit. 0 where cuDNN
-// has no such gradient, or one sequence does not fit.
+// The number of sequences that cuDNN processes at once. Its scratch has something for each of them,
+// the scores where sums have a fixed order. All launches take equal shares, as large as fit. 0
+// where cuDNN has no such gradient, or one sequence does not fit.
 constexpr std::int64_t sequences_for_cudnn(const PackedHeadsShape& shape, DType dtype,
-                                           std::int64_t most_scratch) {
+                                           std::int64_t most_scratch,
+                                           SumOrder order = SumOrder::fixed) {
   if (!suits_cudnn(shape, dtype)) return 0;
   const std::int64_t all = shape.rows / shape.tokens;
   for (std::int64_t parts = 1; parts <= all; ++parts) {
     if (all % parts != 0) continue;
     PackedHeadsShape share = shape;
     share.rows = shape.rows / parts;
-    if (cudnn_attention_gradient_scratch(share) <= most_scratch) return all / parts;
+    if (cudnn_attention_gradient_scratch(share, order) <= most_scratch) return all / parts;
   }
   return 0;
 }
@@ -68,11 +74,12 @@ constexpr std::int64_t sequences_for_cudnn(const PackedHeadsShape& shape, DType 
 // Bytes of the scratch operand: the row dots (one fp32 per token and head), or the bytes that cuDNN
 // needs for its share of the sequences.
 constexpr std::int64_t attention_gradient_scratch_bytes(const PackedHeadsShape& shape, DType dtype,
-                                                        std::int64_t most_scratch) {
+                                                        std::int64_t most_scratch,
+                                                        SumOrder order = SumOrder::fixed) {
   const std::int64_t dots = rounded_up(checked(shape).rows * shape.heads * 4, 256);
   PackedHeadsShape share = shape;
-  share.rows = sequences_for_cudnn(shape, dtype, most_scratch) * shape.tokens;
-  const std::int64_t of_cudnn = share.rows > 0 ? cudnn_attention_gradient_scratch(share) : 0;
+  share.rows = sequences_for_cudnn(shape, dtype, most_scratch, order) * shape.tokens;
+  const std::int64_t of_cudnn = share.rows > 0 ? cudnn_attention_gradient_scratch(share, order) : 0;
   return dots > of_cudnn ? dots : of_cudnn;
 }
 

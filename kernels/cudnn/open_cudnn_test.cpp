@@ -19,6 +19,8 @@ namespace {
 
 // Two samples of 256 tokens, 4 heads of 64 columns.
 constexpr PackedHeadsShape suitable{.rows = 512, .columns = 256, .tokens = 256, .heads = 4};
+// One sample of 2048 tokens, whose scores take more than its sums.
+constexpr PackedHeadsShape long_samples{.rows = 2048, .columns = 256, .tokens = 2048, .heads = 4};
 constexpr std::int64_t plenty = std::int64_t{1} << 40;
 
 class OpenCudnn : public testing::Test {
@@ -85,8 +87,8 @@ TEST_F(OpenCudnn, IsChosenWhereItSuitsAndNamedWithItsVersion) {
   std::vector<KernelChoice> choices;
   const LaunchContext context{.dnn = cudnn.get(), .choices = &choices};
   EXPECT_TRUE(attention_by_cudnn(suitable, DType::bf16, context));
-  EXPECT_TRUE(attention_gradient_by_cudnn(suitable, DType::bf16, plenty, context));
-  EXPECT_FALSE(attention_gradient_by_cudnn(suitable, DType::bf16, 0, context));
+  EXPECT_TRUE(attention_gradient_by_cudnn(suitable, DType::bf16, plenty, SumOrder::fixed, context));
+  EXPECT_FALSE(attention_gradient_by_cudnn(suitable, DType::bf16, 0, SumOrder::fixed, context));
   EXPECT_EQ(choices, (std::vector<KernelChoice>{
                          {"attention", "cuDNN 9.14.0", ""},
                          {"attention_gradient", "cuDNN 9.14.0", ""},
@@ -101,7 +103,8 @@ TEST_F(OpenCudnn, SaysInItsOwnWordsWhatItRefuses) {
   std::vector<KernelChoice> choices;
   const LaunchContext context{.dnn = cudnn.get(), .choices = &choices};
   EXPECT_FALSE(attention_by_cudnn(suitable, DType::bf16, context));
-  EXPECT_FALSE(attention_gradient_by_cudnn(suitable, DType::bf16, plenty, context));
+  EXPECT_FALSE(
+      attention_gradient_by_cudnn(suitable, DType::bf16, plenty, SumOrder::fixed, context));
   ASSERT_EQ(choices.size(), 2U);
   for (const KernelChoice& choice : choices) {
     EXPECT_EQ(choice.library, "");
@@ -166,6 +169,28 @@ TEST_F(KeptPlans, AreMadeOnceForEachPassShapeTypeAndOrder) {
   for (const PackedHeadsShape& shape : shapes) {
     for (const DType dtype : {DType::bf16, DType::fp16}) EXPECT_EQ(plans_for(shape, dtype), 0);
   }
+}
+
+// Sums of any order are kept apart and converted at the end, by one more operation of the graph.
+TEST_F(KeptPlans, AddInTheOrderThatTheGradientAsksFor) {
+  std::vector<KernelChoice> choices;
+  const LaunchContext context{.dnn = cudnn_.get(), .choices = &choices};
+  const auto operations_for = [&](SumOrder order, std::int64_t most_scratch) {
+    const int before = made(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    EXPECT_EQ(attention_gradient_by_cudnn(long_samples, DType::bf16, most_scratch, order,
+                                          context) != std::nullopt,
+              most_scratch > 0);
+    return made(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) - before;
+  };
+  const int in_a_fixed_order = operations_for(SumOrder::fixed, plenty);
+  const std::int64_t without_scores = cudnn_attention_gradient_scratch(long_samples, SumOrder::any);
+  ASSERT_LT(without_scores, cudnn_attention_gradient_scratch(long_samples));
+  EXPECT_EQ(operations_for(SumOrder::any, without_scores), in_a_fixed_order + 1);
+  EXPECT_EQ(operations_for(SumOrder::any, 0), 0);
+  EXPECT_EQ(choices, (std::vector<KernelChoice>{
+                         {"attention_gradient", "cuDNN 9.14.0", ""},
+                         {"attention_gradient", "cuDNN 9.14.0", "its sums have any order"},
+                         {"attention_gradient", "", "model.attention_workspace is 0 B"}}));
 }
 
 TEST_F(KeptPlans, SayTheirSizesWithoutBeingMadeAgain) {

@@ -74,6 +74,7 @@ Arithmetic arithmetic_of(const StepPlan& plan) {
       .kernels = {},
       .update = {},
       .gemm_algorithms = plan.gemm_algorithms,
+      .attention_sums = plan.attention_sums,
       .model_work = {},
       .rows = plan.tokens_per_sample > 0 ? mean_tokens(plan) : mean_batch_size(plan),
       .parameters = {},

@@ -41,6 +41,7 @@ struct Arithmetic {
   // The kernels of the optimizer and their launch attributes, without duplicates.
   std::vector<std::pair<std::string, KernelAttributes>> update;
   GemmChoice gemm_algorithms = GemmChoice::heuristic;
+  AttentionSums attention_sums = AttentionSums::fixed;
   std::vector<ModelWork> model_work;    // of forward and backward, in order
   std::int64_t rows_of_norm = 0;        // of the first batch norm; 0: there is none
   double rows = 0;                      // mean number of rows per step that the loss averages over

@@ -355,6 +355,8 @@ struct StepPlan {
   DType dtype = DType::fp32;
   SyncWait wait_style = SyncWait::spin;                // of all waits of the step
   GemmChoice gemm_algorithms = GemmChoice::heuristic;  // of GEMMs
+  // `any`: two runs of the step may differ in their last bits.
+  AttentionSums attention_sums = AttentionSums::fixed;
   int steps_in_flight = 8;  // even; the host is never further ahead of the device than this
 };
 

@@ -69,6 +69,8 @@ enum class Fuse {
 // How the algorithm of a GEMM or a convolution is chosen: by the heuristics of the library, or by
 // measuring once among algorithms with bitwise equal results.
 enum class GemmChoice { heuristic, autotune };
+// The order of the sums in cuDNN's gradient of attention: one of the shape alone, or any.
+enum class AttentionSums { fixed, any };
 enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
 enum class SaveVia { blocking, waited, beside };
 enum class EvalStore { none, host, device };

@@ -158,6 +158,9 @@ constexpr std::array rows{
                  "launch.via = \"graph\""},
     FamiliarWord{"flash attention, flashattention, sdpa, scaled_dot_product_attention, xformers",
                  "launch.fuse = \"attention\""},
+    FamiliarWord{"torch.use_deterministic_algorithms, use_deterministic_algorithms, "
+                 "deterministic, nondeterministic, reproducible",
+                 "launch.attention_sums"},
     FamiliarWord{"cudnn.benchmark", "launch.gemm = \"autotune\"",
                  "engines of convolutions are then measured too, within 'model.workspace'"},
     FamiliarWord{"autotune, max-autotune, cublas workspace, gemm algorithm",

@@ -77,6 +77,7 @@ TEST(FamiliarWords, LeadFirstToTheOneThatIsMeant) {
       {"no_sync", "ranks.sync_each_part"},
       {"torch.compile", "launch.fuse"},
       {"CUDA graph", "launch.via = \"graph\""},
+      {"torch.use_deterministic_algorithms", "launch.attention_sums"},
       {"cudnn.benchmark", "launch.gemm = \"autotune\""},
       {"flash attention", "launch.fuse = \"attention\""},
       {"gradient checkpointing", "memory.checkpoint"},

@@ -163,6 +163,7 @@ struct LaunchKnobs {
   LaunchVia via = LaunchVia::stream;
   Fuse fuse = Fuse::attention;
   GemmChoice gemm = GemmChoice::heuristic;
+  AttentionSums attention_sums = AttentionSums::fixed;
   bool operator==(const LaunchKnobs&) const = default;
 };
 

@@ -127,6 +127,15 @@ TEST(CudaKernelChoices, SayThatTheGradientHasNoWorkspace) {
   EXPECT_EQ(said.about("attention").library.empty(), said.libraries[0].value == "none");
 }
 
+TEST(CudaKernelChoices, SayThatSumsHaveAnyOrderOnlyWhereTheyAreCudnns) {
+  Knobs knobs = transformer();
+  knobs.launch.attention_sums = AttentionSums::any;
+  const Said said = said_of(knobs);
+  const KernelChoice& gradient = said.about("attention_gradient");
+  EXPECT_EQ(mentions(gradient, "its sums have any order"), !gradient.library.empty());
+  EXPECT_FALSE(mentions(said.about("attention"), "order"));
+}
+
 TEST(CudaKernelChoices, SayWhatOfTheShapeDoesNotSuitAndThenDependOnNothing) {
   Knobs knobs = transformer();
   knobs.model.seq = 96;

@@ -110,6 +110,7 @@ TEST_P(TransformerVariants, OfAnotherOrderOfAdditionsPassTheLedgerAndTrainOnEver
   const std::vector<Variant> variants = {
       {"halves", [](Knobs& knobs) { knobs.batch.accumulate = 2; }},
       {"quarters", [](Knobs& knobs) { knobs.batch.accumulate = 4; }},
+      {"any", [](Knobs& knobs) { knobs.launch.attention_sums = AttentionSums::any; }},
   };
   for (const DeviceCase& test : device_cases()) {
     if (test.kind == DeviceKind::simulated) continue;

@@ -30,22 +30,23 @@ std::string reason_against_shape(const PackedHeadsShape& shape, DType dtype) {
 
 // The reason why cuDNN is not used for a gradient with so much scratch; empty where it is used.
 std::string reason_against_gradient(const PackedHeadsShape& shape, DType dtype,
-                                    std::int64_t most_scratch) {
+                                    std::int64_t most_scratch, SumOrder order) {
   std::string reason = reason_against_shape(shape, dtype);
-  if (!reason.empty() || sequences_for_cudnn(shape, dtype, most_scratch) > 0) return reason;
+  if (!reason.empty() || sequences_for_cudnn(shape, dtype, most_scratch, order) > 0) return reason;
   if (most_scratch == 0) return "model.attention_workspace is 0 B";
   PackedHeadsShape sample = shape;
   sample.rows = shape.tokens;
   return "model.attention_workspace is " + std::to_string(most_scratch) +
          " B, and cuDNN's gradient of one sample takes " +
-         std::to_string(cudnn_attention_gradient_scratch(sample)) + " B";
+         std::to_string(cudnn_attention_gradient_scratch(sample, order)) + " B";
 }
 
 // Returns the launch that `make` creates, or nullopt where there is a reason against it or no
-// library. If `make` returns nothing, it writes its own reason.
+// library. If `make` returns nothing, it writes its own reason. `remark` says what is special about
+// the library's launch.
 template <class Make>
 std::optional<Launch> choose(const char* kernel, std::string reason, const LaunchContext& context,
-                             Make make) {
+                             Make make, const char* remark = "") {
   std::optional<Launch> launch;
   if (reason.empty()) {
     reason = context.cudnn_unavailable_reason;
@@ -54,6 +55,7 @@ std::optional<Launch> choose(const char* kernel, std::string reason, const Launc
   KernelChoice choice{.kernel = kernel, .library = {}, .reason = {}};
   if (launch) {
     choice.library = "cuDNN " + version_of(*context.dnn);
+    choice.reason = remark;
   } else {
     choice.reason = std::move(reason);
   }
@@ -62,11 +64,13 @@ std::optional<Launch> choose(const char* kernel, std::string reason, const Launc
 }
 
 std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const PackedHeadsShape& shape, DType dtype,
-                                         std::int64_t most_scratch, std::string* reason) {
+                                         std::int64_t most_scratch, SumOrder order,
+                                         std::string* reason) {
   PackedHeadsShape share = shape;
-  share.rows = sequences_for_cudnn(shape, dtype, most_scratch) * shape.tokens;
+  share.rows = sequences_for_cudnn(shape, dtype, most_scratch, order) * shape.tokens;
   const auto launch = cudnn_attention_gradient(
-      cudnn, share, dtype, attention_gradient_scratch_bytes(shape, dtype, most_scratch), reason);
+      cudnn, share, dtype, attention_gradient_scratch_bytes(shape, dtype, most_scratch, order),
+      reason, order);
   if (!launch) return std::nullopt;
   const std::int64_t matrix = share.rows * share.columns * bytes_of(dtype);
   // The bytes of each operand, in the order qkv, out, d_out, log_sums, scratch, d_qkv.
@@ -95,13 +99,15 @@ std::optional<Launch> attention_by_cudnn(const PackedHeadsShape& shape, DType dt
 }
 
 std::optional<Launch> attention_gradient_by_cudnn(const PackedHeadsShape& shape, DType dtype,
-                                                  std::int64_t most_scratch,
+                                                  std::int64_t most_scratch, SumOrder order,
                                                   const LaunchContext& context) {
   if (!is_16_bit(dtype)) return std::nullopt;
-  return choose("attention_gradient", reason_against_gradient(shape, dtype, most_scratch), context,
-                [&](Cudnn& cudnn, std::string* reason) {
-                  return gradient_in_shares(cudnn, shape, dtype, most_scratch, reason);
-                });
+  return choose(
+      "attention_gradient", reason_against_gradient(shape, dtype, most_scratch, order), context,
+      [&](Cudnn& cudnn, std::string* reason) {
+        return gradient_in_shares(cudnn, shape, dtype, most_scratch, order, reason);
+      },
+      order == SumOrder::any ? "its sums have any order" : "");
 }
 
 }  // namespace stepgate

@@ -18,8 +18,10 @@ namespace stepgate {
 std::optional<Launch> attention_by_cudnn(const PackedHeadsShape&, DType, const LaunchContext&);
 
 // Like attention_by_cudnn, for `attention_gradient`. cuDNN may use at most `most_scratch` bytes of
-// scratch, so each launch takes a part of the sequences.
+// scratch, so each launch takes a part of the sequences. The record says so if the sums have any
+// order.
 std::optional<Launch> attention_gradient_by_cudnn(const PackedHeadsShape&, DType,
-                                                  std::int64_t most_scratch, const LaunchContext&);
+                                                  std::int64_t most_scratch, SumOrder,
+                                                  const LaunchContext&);
 
 }  // namespace stepgate

@@ -13,11 +13,12 @@ constexpr std::int64_t plenty = std::int64_t{1} << 40;
 constexpr PackedHeadsShape suitable{.rows = 512, .columns = 256, .tokens = 256, .heads = 4};
 
 std::vector<KernelChoice> choices_of(const PackedHeadsShape& shape, DType dtype,
-                                     std::int64_t most_scratch = plenty) {
+                                     std::int64_t most_scratch = plenty,
+                                     SumOrder order = SumOrder::fixed) {
   std::vector<KernelChoice> choices;
   const LaunchContext context{.cudnn_unavailable_reason = "nobody has one", .choices = &choices};
   EXPECT_FALSE(attention_by_cudnn(shape, dtype, context));
-  EXPECT_FALSE(attention_gradient_by_cudnn(shape, dtype, most_scratch, context));
+  EXPECT_FALSE(attention_gradient_by_cudnn(shape, dtype, most_scratch, order, context));
   return choices;
 }
 
@@ -54,6 +55,16 @@ TEST(ChooseCudnn, SaysWhatWorkspaceTheGradientLacks) {
                  "model.attention_workspace is 528639 B, and cuDNN's gradient of one sample takes "
                  "528640 B"));
   EXPECT_EQ(choices_of(suitable, DType::bf16, one_sample),
+            ours("nobody has one", "nobody has one"));
+}
+
+TEST(ChooseCudnn, AsksForNoScoresWhereSumsHaveAnyOrder) {
+  // The scratch has a sum of 4 B for each of 4 x 64 columns of 256 rows, row sums, and 256 B.
+  constexpr std::int64_t one_sample = 256 * 256 * 4 + 4 * 256 * 4 + 256;
+  EXPECT_EQ(choices_of(suitable, DType::bf16, one_sample - 1, SumOrder::any)[1].reason,
+            "model.attention_workspace is 266495 B, and cuDNN's gradient of one sample takes "
+            "266496 B");
+  EXPECT_EQ(choices_of(suitable, DType::bf16, one_sample, SumOrder::any),
             ours("nobody has one", "nobody has one"));
 }
 

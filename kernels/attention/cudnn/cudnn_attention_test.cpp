@@ -322,29 +322,35 @@ double microseconds_of(const Launch& launch, const std::vector<void*>& operands)
 }
 
 // Prints times; fails only if a plan is missing.
-TEST_F(CudnnAttention, TakesThisLongForThirtyTwoSequencesOfATwelveHeadedModel) {
-  constexpr Case c{32, 12, 1024, 64};
+void print_times(Cudnn& cudnn, const Case& c) {
   const std::int64_t scratch_bytes = cudnn_attention_gradient_scratch(c.shape());
   const Operands operands(c, DType::bf16, scratch_bytes);
   operands.upload(random_numbers(3 * c.rows() * c.columns(), DType::bf16, 1),
                   random_numbers(c.rows() * c.columns(), DType::bf16, 2), DType::bf16);
   std::string reason;
-  const auto forward = cudnn_attention(*cudnn_, c.shape(), DType::bf16, &reason);
+  const auto forward = cudnn_attention(cudnn, c.shape(), DType::bf16, &reason);
   ASSERT_TRUE(forward) << reason;
-  const auto own = cudnn_attention_bytes(*cudnn_, c.shape(), DType::bf16, &reason);
-  std::printf("forward %.1f us, workspace %lld B\n", microseconds_of(*forward, operands.forward()),
+  const auto own = cudnn_attention_bytes(cudnn, c.shape(), DType::bf16, &reason);
+  std::printf("%s: forward %.1f us, workspace %lld B\n", text_of(KernelShape(c.shape())).c_str(),
+              microseconds_of(*forward, operands.forward()),
               static_cast<long long>(own.value_or(-1)));
   for (const SumOrder order : {SumOrder::fixed, SumOrder::any}) {
     const auto backward =
-        cudnn_attention_gradient(*cudnn_, c.shape(), DType::bf16, scratch_bytes, &reason, order);
+        cudnn_attention_gradient(cudnn, c.shape(), DType::bf16, scratch_bytes, &reason, order);
     ASSERT_TRUE(backward) << reason;
     const auto bytes =
-        cudnn_attention_gradient_bytes(*cudnn_, c.shape(), DType::bf16, &reason, order);
+        cudnn_attention_gradient_bytes(cudnn, c.shape(), DType::bf16, &reason, order);
+    EXPECT_LE(bytes.value_or(-1), cudnn_attention_gradient_scratch(c.shape(), order));
     std::printf("backward, %s order, %.1f us, scratch %lld B\n",
                 order == SumOrder::fixed ? "fixed" : "any",
                 microseconds_of(*backward, operands.backward()),
                 static_cast<long long>(bytes.value_or(-1)));
   }
+}
+
+TEST_F(CudnnAttention, TakesThisLongForShortAndLongSequences) {
+  for (const Case& c : {Case{32, 12, 1024, 64}, Case{2, 16, 4096, 64}, Case{2, 16, 4096, 128}})
+    print_times(*cudnn_, c);
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ std::optional<nanoseconds> run_for_losses(LoadedStep& step, const StepPlan& plan
   const StepResult second = step.run(second_half);
   add_losses(first, counts.losses);
   add_losses(second, counts.losses);
-  if (!plan.library_kernels.empty()) counts.loss_bound = loss_bound(plan.dtype, 0);
+  if (!plan.library_kernels.empty() || plan.attention_sums == AttentionSums::any)
+    counts.loss_bound = loss_bound(plan.dtype, 0);
   for (std::size_t index = 0; index < first.gradients.size(); ++index)
     counts.gradients[plan.parameters[index].name] = first.gradients[index];
   if (!first.gradients.empty())

@@ -159,7 +159,7 @@ struct StepCounts {
   std::map<std::string, GradientSketch> gradients = {};  // of an early step, by parameter
   double gradient_bound = 0;  // allowed relative difference from another build
   // Allowed relative difference of losses; 0 where they must be the same bits. Another build of a
-  // library of kernels may add in another order.
+  // library of kernels may add in another order, and cuDNN's attention in any.
   double loss_bound = 0;
   // By parameter: relative difference between its first gradient and that of a repetition of the
   // step with the same kernels, after all counting.

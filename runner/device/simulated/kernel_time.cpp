@@ -108,6 +108,12 @@ double gemm_seconds(const DeviceProfile& profile, const LaunchKernel& launch) {
 // The L2 caches of data-centre GPUs are no larger than this (H100 and H200: 50 MB).
 constexpr std::int64_t largest_cache_bytes = 60'000'000;
 
+double share_of_rate(const LaunchKernel& launch) {
+  const KernelCost& cost = kernel(launch.kernel).cost;
+  return cost.share_by_attributes ? cost.share_by_attributes(launch.attributes)
+                                  : cost.share_of_rate;
+}
+
 // The bytes of all operands. An operand that is written in place of one that is read counts once.
 std::int64_t touched_bytes(const LaunchKernel& launch) {
   std::map<int, std::int64_t> bytes;  // by buffer
@@ -165,8 +171,7 @@ std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launc
           : static_cast<double>(work.flops) / flops_per_second(costs, multiplied_as(launch));
   const double seconds = start_seconds(costs) +
                          std::max({memory_seconds, math_seconds, latency_seconds(costs, launch)});
-  const double nanoseconds =
-      seconds * nanoseconds_per_second / kernel(launch.kernel).cost.share_of_rate;
+  const double nanoseconds = seconds * nanoseconds_per_second / share_of_rate(launch);
   return floor + static_cast<std::int64_t>(
                      std::min(nanoseconds, static_cast<double>(longest_cost_nanoseconds)));
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/attention/attention.h"
 #include "kernels/catalogue.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/gemm/gemm.h"
@@ -54,6 +55,16 @@ TEST(KernelTime, OfAGemmIsThatOfItsFullWaves) {
       launch_of("matmul", kernels::Matmul::Shape{1280, 1281, 512});  // 110
   EXPECT_NEAR(seconds(profile, full), flops(full) / 2e13 / share_of("matmul"), 1e-9);
   EXPECT_NEAR(seconds(profile, one_more), 2 * seconds(profile, full), 1e-8);
+}
+
+TEST(KernelTime, OfAttentionsGradientIsShorterWhereItsSumsHaveAnyOrder) {
+  LaunchKernel gradient =
+      launch_of("attention_gradient", kernels::AttentionGradient::Shape{1024, 256, 512, 4});
+  const auto time_in = [&](bool any_order) {
+    gradient.attributes = kernels::AttentionGradient::Attributes{.any_order = any_order};
+    return seconds(arithmetic_only(), gradient);
+  };
+  EXPECT_NEAR(time_in(false) / time_in(true), 1.6, 1e-3);
 }
 
 TEST(KernelTime, OfAGemmThatSparesMultiprocessorsIsThatOfItsWavesOnTheOthers) {

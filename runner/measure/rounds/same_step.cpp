@@ -50,8 +50,9 @@ std::string other_arithmetic(const Subject& subject, const Subject& against) {
 }
 
 ModelLaunches launches_of(const Arithmetic& own, const Arithmetic& other) {
-  const bool same =
-      own.gemm_algorithms == other.gemm_algorithms && own.model_work == other.model_work;
+  const bool has_an_order = own.attention_sums == AttentionSums::fixed;
+  const bool same = has_an_order && own.gemm_algorithms == other.gemm_algorithms &&
+                    own.model_work == other.model_work;
   return same ? ModelLaunches::same : ModelLaunches::others;
 }
 

@@ -24,7 +24,7 @@ double loss_bound(DType dtype, std::int64_t step);
 // Allowed difference of a parameter's gradients in one of the first steps: norm of the difference,
 // relative to the larger norm.
 // Variants whose models make the same launches agree bit by bit, except where a library chooses the
-// algorithm; others may add up in another order.
+// algorithm; others may add up in another order, and so may those whose sums have any order.
 enum class ModelLaunches { same, others };
 double gradient_bound(DType dtype, ModelLaunches);
 

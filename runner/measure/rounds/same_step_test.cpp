@@ -464,6 +464,40 @@ TEST(SameStep, PassesOtherCollectivesToTheWiderBound) {
   EXPECT_EQ(same.compared()[1].gradient_bound, gradient_bound(DType::bf16, ModelLaunches::others));
 }
 
+// Two runs of one variant differ by rounding where cuDNN's attention adds in any order, so even
+// equal launches are compared within it.
+TEST(SameStep, ComparesSumsOfAnyOrderWithinRounding) {
+  std::vector<StepPlan> plans;
+  for (const AttentionSums sums :
+       {AttentionSums::fixed, AttentionSums::any, AttentionSums::any, AttentionSums::fixed}) {
+    Knobs knobs = small_transformer();
+    knobs.launch.attention_sums = sums;
+    plans.push_back(plan_of(knobs));
+  }
+  const auto compared_pairs = [](const std::vector<StepPlan>& of) {
+    return SameStep(subjects_of(with_facts(of))).compared();
+  };
+  const auto against_fixed = compared_pairs(plans);
+  ASSERT_EQ(against_fixed.size(), 3U);
+  EXPECT_FALSE(against_fixed[0].adds_alike);
+  EXPECT_TRUE(against_fixed[2].adds_alike);
+  const auto of_any = compared_pairs({plans[1], plans[2]});
+  ASSERT_EQ(of_any.size(), 1U);
+  EXPECT_FALSE(of_any[0].adds_alike);
+  EXPECT_EQ(of_any[0].gradient_bound, gradient_bound(DType::bf16, ModelLaunches::others));
+
+  const auto steps = subjects_of(with_facts({plans[0], plans[1]}));
+  const auto is_refused = [&](float loss) {
+    SameStep same(steps);
+    same.begin(0);
+    same.add(0, losses(0, {4, 4}));
+    same.add(1, losses(0, {4, loss}));
+    return same.first_difference().has_value();
+  };
+  EXPECT_FALSE(is_refused(std::nextafter(4.0F, 5.0F)));
+  EXPECT_TRUE(is_refused(4.0F * 1.01F));
+}
+
 // One variant skips its update, and later gradients are not comparable.
 TEST(SameStep, LeavesFp16ThatOverflowsInOneOrderOfAdditionsAlone) {
   const float infinite = std::numeric_limits<float>::infinity();

@@ -231,6 +231,7 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.launch_host_nanoseconds = nanoseconds_of(knobs.host.launch_us);
   plan.wait_style = knobs.sync.wait;
   plan.gemm_algorithms = knobs.launch.gemm;
+  plan.attention_sums = knobs.launch.attention_sums;
   plan.loader = knobs.loader;
 
   StepBuilder builder(plan);

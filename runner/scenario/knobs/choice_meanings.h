@@ -154,6 +154,10 @@ inline constexpr Meanings<GemmChoice> meanings<GemmChoice>{
     "the first algorithm that cuBLASLt or cuDNN proposes",
     "the fastest that was measured, of those with the same bits"};
 template <>
+inline constexpr Meanings<AttentionSums> meanings<AttentionSums>{
+    "the same bits in every run, with scores in memory: use_deterministic_algorithms(True)",
+    "other last bits in every run, without scores in memory, as PyTorch by default"};
+template <>
 inline constexpr Meanings<LogVia> meanings<LogVia>{
     "the device adds losses up, and their mean is read where a line is due",
     "loss.item(): a small copy, then a wait for its stream",

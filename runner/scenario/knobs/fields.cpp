@@ -420,6 +420,12 @@ constexpr std::array field_rows{
         "algorithms of GEMMs and convolutions as cuBLASLt and cuDNN rank them, or the fastest of "
         "those with the same bits",
         &with_gemms),
+    field<&Knobs::launch, &LaunchKnobs::attention_sums>(
+        "launch.attention_sums", one_of(choices<AttentionSums>),
+        "order of the sums in cuDNN's gradient of attention: the same in every run, or any, which "
+        "is faster and keeps no scores in memory; two runs then differ by rounding, and are "
+        "compared within it; our own kernel, where cuDNN's is not used, always has the same",
+        &with_attention_of_cudnn),
 
     field<&Knobs::log, &LogKnobs::every>("log.every", whole(0, 1000000),
                                          "in every so many steps; 0 never"),

@@ -221,6 +221,18 @@ inline constexpr KnobCondition with_a_master{
     .holds = [](const Knobs& knobs) { return is_transformer(knobs) && knobs.optim.master; },
     .hint = "remove it, or write optim.master = true with model.kind = \"transformer\"",
     .message = "'{}' is about a transformer's master of the weights, and this step has none"};
+inline constexpr KnobCondition with_attention_of_cudnn{
+    .holds =
+        [](const Knobs& knobs) {
+          return is_transformer(knobs) && is_16_bit(knobs.model.dtype) &&
+                 knobs.launch.fuse == Fuse::attention;
+        },
+    .hint =
+        "remove it, or write model.kind = \"transformer\", model.dtype = \"bf16\" and launch.fuse "
+        "= \"attention\"",
+    .message =
+        "'{}' is about cuDNN's attention, which a transformer of 16 bits has without scores in "
+        "memory alone"};
 inline constexpr KnobCondition where_offloaded{
     .holds = [](const Knobs& knobs) { return knobs.memory.offload != Offload::none; },
     .hint = "remove it, or write memory.offload = \"activations\"",

@@ -25,6 +25,10 @@ TEST(MayUseCudnn, IsTrueOfTheForwardPassWhereOnlyTheGradientHasNoWorkspace) {
   EXPECT_TRUE(depends([](Knobs& knobs) { knobs.model.attention_workspace_bytes = 0; }));
 }
 
+TEST(MayUseCudnn, IsTrueOfSumsInEitherOrder) {
+  EXPECT_TRUE(depends([](Knobs& knobs) { knobs.launch.attention_sums = AttentionSums::any; }));
+}
+
 TEST(MayUseCudnn, IsFalseOfEveryOtherStep) {
   EXPECT_FALSE(depends([](Knobs& knobs) { knobs.model.dtype = DType::fp32; }));
   EXPECT_FALSE(depends([](Knobs& knobs) { knobs.model.dtype = DType::tf32; }));

@@ -128,7 +128,7 @@ void TransformerBlocks::attention_gradient(const BlockBuffers& block) {
          rows_of(group, block.log_sums, shape_.heads),
          StepBuilder::Operand::from(temporaries.attention_scratch, 0),
          rows_of(group, temporaries.d_qkv, 3 * shape_.hidden)},
-        {.most_scratch = shape_.attention_workspace_bytes});
+        shape_.attention_gradient);
     builder_.need_only(share_of_gradients * seen_share(shape_));
   }
 }
@@ -184,9 +184,10 @@ CheckedSize score_elements(const TransformerShape& shape) {
 CheckedSize attention_scratch_bytes(const TransformerShape& shape) {
   CheckedSize most;
   for (const SequenceGroup& group : shape.groups_of_attention()) {
-    most = std::max(
-        most, CheckedSize(attention_gradient_scratch_bytes(
-                  attention_shape_of(shape, group), shape.dtype, shape.attention_workspace_bytes)));
+    most = std::max(most,
+                    CheckedSize(attention_gradient_scratch_bytes(
+                        attention_shape_of(shape, group), shape.dtype,
+                        shape.attention_gradient.most_scratch, shape.attention_gradient.order())));
   }
   return most;
 }

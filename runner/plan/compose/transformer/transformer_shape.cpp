@@ -88,7 +88,8 @@ TransformerShape transformer_shape(const Knobs& knobs) {
           .bias = model.bias,
           .samples = knobs.batch.size / knobs.batch.accumulate,
           .dtype = model.dtype,
-          .attention_workspace_bytes = model.attention_workspace_bytes,
+          .attention_gradient = {.most_scratch = model.attention_workspace_bytes,
+                                 .any_order = knobs.launch.attention_sums == AttentionSums::any},
           .element_bytes = bytes_of(model.dtype),
           .groups = sequence_groups(knobs)};
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/attention/attention.h"
 #include "kernels/checked_size.h"
 #include "plan/compose/update/parameter_list.h"
 #include "plan/step_plan.h"
@@ -40,7 +41,7 @@ struct TransformerShape {
   bool bias = true;         // the blocks' GEMMs have one
   CheckedSize samples = 0;  // samples of one computation: a batch, or a part of it
   DType dtype = DType::fp32;
-  std::int64_t attention_workspace_bytes = 0;
+  kernels::AttentionGradient::Attributes attention_gradient;  // of every launch
   std::int64_t element_bytes = 0;
   std::vector<SequenceGroup> groups;  // of the samples, the longest first
 

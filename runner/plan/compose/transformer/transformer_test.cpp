@@ -186,6 +186,22 @@ TEST(Transformer, HasNoScoresInMemoryWithTiledAttention) {
   EXPECT_EQ(materialised - tiled, 5 * 2 * 1024 * (512 - 128) * 2);
 }
 
+// The gradient keeps a sum for each number of q instead of the scores.
+TEST(Transformer, HasNoScoresInMemoryWhereSumsOfAttentionHaveAnyOrder) {
+  const auto held = [](AttentionSums sums, std::int64_t workspace) {
+    return activation_bytes(transformer_with([=](Knobs& knobs) {
+      knobs.launch.attention_sums = sums;
+      knobs.model.attention_workspace_bytes = workspace;
+      knobs.model.seq = 512;
+      knobs.batch.size = 2;
+    }));
+  };
+  constexpr std::int64_t scores = 2 * 2 * 512 * 512 * 2, sums = 2 * 512 * 32 * 4;
+  EXPECT_EQ(held(AttentionSums::fixed, scores << 4) - held(AttentionSums::any, scores << 4),
+            scores - sums);
+  EXPECT_EQ(held(AttentionSums::fixed, 0), held(AttentionSums::any, 0)) << "it is our own kernel";
+}
+
 TEST(Transformer, TurnsQueriesAndKeysOnceForwardAndBackHoweverMuchIsFused) {
   for (const Fuse fuse : {Fuse::none, Fuse::pointwise, Fuse::attention}) {
     const StepPlan plan = transformer_with([=](Knobs& knobs) {
