@@ -225,7 +225,7 @@ inline constexpr KnobCondition with_attention_of_cudnn{
     .holds =
         [](const Knobs& knobs) {
           return is_transformer(knobs) && is_16_bit(knobs.model.dtype) &&
-                 knobs.launch.fuse == Fuse::attention;
+                 knobs.launch.fuse >= Fuse::attention;
         },
     .hint =
         "remove it, or write model.kind = \"transformer\", model.dtype = \"bf16\" and launch.fuse "
