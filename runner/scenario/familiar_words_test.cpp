@@ -95,6 +95,7 @@ TEST(FamiliarWords, LeadFirstToTheOneThatIsMeant) {
       {"BatchNorm", "model.kind = \"resnet\""},
       {"UNet", "model.kind = \"unet\""},
       {"channels", "model.width"},
+      {"in_chans", "model.image_channels"},
       {"resolution", "model.image"},
       {"int8", "batch.format = \"uint8\""},
       {"n_layer", "model.layers"},

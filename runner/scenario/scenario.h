@@ -51,6 +51,7 @@ struct ModelKnobs {
   // For models of images; a UNet has other defaults (unet_levels.h).
   std::int64_t image = 224;  // pixels of a sample's height and of its width
   std::int64_t width = 64;   // channels of the first stage's inner convolutions, or first level
+  std::int64_t image_channels = 3;  // of a sample, and of the noise that a UNet predicts
   // For ResNets.
   std::int64_t classes = 1000;
   ModelStem stem = ModelStem::imagenet;
