@@ -44,9 +44,13 @@ std::optional<std::int64_t> cudnn_attention_bytes(Cudnn&, const PackedHeadsShape
 }
 
 std::optional<Launch> cudnn_convolution(Cudnn&, const ConvolutionRequest&, void*, std::int64_t,
-                                        std::string* reason) {
+                                        std::string* reason, const ChooseLaunch&) {
   *reason = absent;
   return std::nullopt;
+}
+
+std::vector<std::int64_t> operand_elements(const ConvolutionRequest&) {
+  return {};
 }
 
 }  // namespace stepgate

@@ -113,6 +113,7 @@ constexpr std::array rows{
         "model.kind = \"resnet\""},
     FamiliarWord{"num_classes, classes", "model.classes"},
     FamiliarWord{"channels, num_channels, base_channels, block_out_channels", "model.width"},
+    FamiliarWord{"in_channels, in_chans, rgb, image channels", "model.image_channels"},
     FamiliarWord{"resolution, image size, image_size, pixels", "model.image"},
     FamiliarWord{"uint8, images as bytes", "batch.format = \"uint8\""},
     FamiliarWord{"channels_last, memory_format, contiguous, NHWC, NCHW", "model.layout_copies",

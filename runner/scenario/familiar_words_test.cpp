@@ -99,6 +99,7 @@ TEST(FamiliarWords, LeadFirstToTheOneThatIsMeant) {
       {"channels_last", "model.layout_copies"},
       {".contiguous()", "model.layout_copies"},
       {"channels", "model.width"},
+      {"in_chans", "model.image_channels"},
       {"resolution", "model.image"},
       {"int8", "batch.format = \"uint8\""},
       {"n_layer", "model.layers"},

@@ -52,6 +52,7 @@ struct ModelKnobs {
   std::int64_t image = 224;    // pixels of a sample's height and of its width
   std::int64_t width = 64;     // channels of the first stage's inner convolutions, or first level
   bool layout_copies = false;  // results of convolutions are copied to NCHW and back
+  std::int64_t image_channels = 3;  // of a sample, and of the noise that a UNet predicts
   // For ResNets.
   std::int64_t classes = 1000;
   ModelStem stem = ModelStem::imagenet;

@@ -11,7 +11,6 @@
 #include "base/require.h"
 #include "kernels/kernels.h"
 #include "plan/compose/model_ends.h"
-#include "plan/compose/resnet/resnet_shape.h"
 
 namespace stepgate {
 namespace {
@@ -196,7 +195,7 @@ std::int64_t model_sample_bytes(const Knobs& knobs) {
       return (model.tables + 1) * word_bytes;
     case ModelKind::resnet:  // its pixels, and a label
     case ModelKind::unet:    // the label is its time
-      return (image_colours * model.image * model.image + 1) * word_bytes;
+      return (model.image_channels * model.image * model.image + 1) * word_bytes;
     case ModelKind::spin:
     case ModelKind::chase:
       return 2 * word_bytes;

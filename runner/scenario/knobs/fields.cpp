@@ -188,6 +188,11 @@ constexpr std::array field_rows{
         "model.image", whole(1, 4096),
         "pixels of a sample's height and of its width; a unet has 64 where it is left out",
         &with_images),
+    field<&Knobs::model, &ModelKnobs::image_channels>(
+        "model.image_channels", whole(1, 8),
+        "channels of a sample, and of the noise that a unet predicts; those beyond red, green and "
+        "blue hold numbers like the others, and are not zero",
+        &with_images),
     field<&Knobs::model, &ModelKnobs::classes>("model.classes", whole(2, 1048576),
                                                "classes that a sample may be of", &for_resnet),
     field<&Knobs::model, &ModelKnobs::width>(

@@ -41,7 +41,7 @@ ResnetParameters::ResnetParameters(const Knobs& knobs)
                           {.images = knobs.batch.size / knobs.batch.accumulate,
                            .height = model.image,
                            .width = model.image,
-                           .channels = image_colours,
+                           .channels = model.image_channels,
                            .outputs = model.width,
                            .window = pools_ ? 7 : 3,
                            .stride = pools_ ? 2 : 1,

@@ -63,8 +63,6 @@ class ResnetParameters : public ParameterList {
   bool pools_ = false;
 };
 
-inline constexpr std::int64_t image_colours = 3;
-
 // The max pool of the stem.
 inline constexpr std::int64_t pool_window = 3, pool_stride = 2, pool_padding = 1;
 

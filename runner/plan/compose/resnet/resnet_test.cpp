@@ -51,6 +51,18 @@ TEST(Resnet, HasTheParametersAndTheWorkOfTorchvisions) {
   EXPECT_NEAR(facts_of(plan).model_flops / 8, 3 * forward - stem, 2e-3 * 3 * forward);
 }
 
+// More channels are a longer sample, and a deeper first convolution and its gradient.
+TEST(Resnet, ReadsMoreChannelsOfImagesInItsFirstConvolutionAlone) {
+  const StepPlan three = plan_of(resnet50());
+  const StepPlan eight = resnet_with([](Knobs& knobs) { knobs.model.image_channels = 8; });
+  constexpr std::int64_t weights = 64 * 7 * 7 * 5, pixels = 224 * 224;
+  EXPECT_EQ(parameters_of(eight) - parameters_of(three), weights);
+  EXPECT_EQ(eight.batch_bytes - three.batch_bytes, 8 * pixels * 5 * 4);
+  EXPECT_EQ(facts_of(eight).model_flops - facts_of(three).model_flops,
+            8.0 * 2 * 2 * 112 * 112 * weights);
+  EXPECT_EQ(eight.operations.size(), three.operations.size());
+}
+
 TEST(Resnet, HalvesTheImageFiveTimesAndRoundsUp) {
   const auto last_side = [](std::int64_t image, ModelStem stem) {
     Knobs knobs = resnet50();

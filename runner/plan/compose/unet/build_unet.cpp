@@ -83,7 +83,7 @@ class Unet {
     for (std::size_t layer = 0; layer < layers_.size(); ++layer) forward(layer);
     norm(parameters_.norm_out(), layers_.back().out, {}, statistics_out_, normed_out_, true);
     convolve_with_bias(parameters_.conv_out(), normed_out_, prediction_);
-    const MatrixShape rows{loss_rows(), unet_colours * knobs_.model.image};
+    const MatrixShape rows{loss_rows(), features() / knobs_.model.image};
     // The gradient of the prediction overwrites it.
     launch<kernels::SquaredError>(
         "loss", rows,
@@ -102,7 +102,9 @@ class Unet {
   // The functions below add buffers.
 
   std::int64_t samples() const { return knobs_.batch.size; }
-  std::int64_t features() const { return unet_colours * knobs_.model.image * knobs_.model.image; }
+  std::int64_t features() const {
+    return knobs_.model.image_channels * knobs_.model.image * knobs_.model.image;
+  }
   std::int64_t loss_rows() const { return samples() * knobs_.model.image; }
   std::int64_t element_bytes() const { return bytes_of(knobs_.model.dtype); }
 
@@ -285,7 +287,8 @@ class Unet {
       if (const auto* up = std::get_if<UnetUpsample>(&layer.what))
         raise(stream, inputs_of(up->conv));
     }
-    raise_partials(samples() * knobs_.model.image * knobs_.model.image, unet_colours);
+    raise_partials(samples() * knobs_.model.image * knobs_.model.image,
+                   knobs_.model.image_channels);
     raise_partials(checked(parameters_.conv_in().shape).output_pixels(), knobs_.model.width);
     first_ = singles("first pixels", CheckedSize(samples()) * channels);
     partials_ = singles("norm partials", partials);

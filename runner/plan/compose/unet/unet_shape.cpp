@@ -40,7 +40,7 @@ UnetParameters::UnetParameters(const Knobs& knobs)
   };
   time1_ = add_linear("time_embedding.linear_1", time_width_, width);
   time2_ = add_linear("time_embedding.linear_2", time_width_, time_width_);
-  image_ = {knobs.model.image, unet_colours};
+  image_ = {knobs.model.image, knobs.model.image_channels};
   conv_in_ = add_convolution("conv_in", image_, width);
   image_.channels = width;
   keep_for_later();
@@ -77,7 +77,7 @@ UnetParameters::UnetParameters(const Knobs& knobs)
   }
   require(left == 0, "every skip is read");
   norm_out_ = add_norm("conv_norm_out", image_);
-  conv_out_ = add_convolution("conv_out", image_, unet_colours);
+  conv_out_ = add_convolution("conv_out", image_, knobs.model.image_channels);
 }
 
 std::vector<const UnetNorm*> UnetParameters::norms() const {

@@ -114,6 +114,4 @@ class UnetParameters : public ParameterList {
   std::vector<std::int64_t> skip_channels_;
 };
 
-inline constexpr std::int64_t unet_colours = 3;
-
 }  // namespace stepgate

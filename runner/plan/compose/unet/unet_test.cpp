@@ -40,6 +40,16 @@ TEST(Unet, HasTheParametersAndTheWorkOfDiffusers) {
   EXPECT_NEAR(facts_of(plan).model_flops, convolutions + attention + times, 1e-4 * convolutions);
 }
 
+// Images of four channels are those that an autoencoder of a latent diffusion makes.
+TEST(Unet, PredictsTheNoiseOfEveryChannelOfItsImages) {
+  Knobs knobs = usual_unet();
+  knobs.model.image_channels = 4;
+  const UnetParameters parameters(knobs);
+  EXPECT_EQ(parameters.conv_in().shape.channels, 4);
+  EXPECT_EQ(parameters.conv_out().shape.outputs, 4);
+  EXPECT_EQ(plan_of(knobs).batch_bytes, 64 * (4 * 64 * 64 + 1) * 4);
+}
+
 // There are 22 residual blocks with two norms, 6 of attention with one, and one before the end. 14
 // of the residual blocks have other channels than their input.
 TEST(Unet, LaunchesConvolutionsNormsAndGemms) {
