@@ -124,12 +124,17 @@ double attention_weight(const TrialOf<kernels::Attention>& t, HeadPlace query, s
   return std::exp(score / std::sqrt(static_cast<double>(width)));
 }
 
+// How many keys a query sees, the first ones.
+std::int64_t keys_of(const TrialOf<kernels::Attention>& t, std::int64_t query) {
+  return t.attributes.causal ? query + 1 : t.shape.tokens;
+}
+
 TEST(Attention, AveragesTheValuesByTheExponentialsOfTheScores) {
   const FormulaOf<kernels::Attention> log_sum = [](const TrialOf<kernels::Attention>& t,
                                                    std::int64_t i) {
     const auto [rows, columns, tokens, heads] = t.shape;
     double sum = 0;
-    for (std::int64_t key = 0; key <= i % tokens; ++key) {
+    for (std::int64_t key = 0; key < keys_of(t, i % tokens); ++key) {
       sum += attention_weight(t, {0, i / tokens / heads, i / tokens % heads, i % tokens, 0}, key);
     }
     return std::log(sum);
@@ -140,12 +145,12 @@ TEST(Attention, AveragesTheValuesByTheExponentialsOfTheScores) {
     const HeadPlace place = place_in_rows(t.shape, i, 1);
     if (place.column == 0) {
       weights.clear();
-      for (std::int64_t key = 0; key <= place.token; ++key) {
+      for (std::int64_t key = 0; key < keys_of(t, place.token); ++key) {
         weights.push_back(attention_weight(t, place, key));
       }
     }
     double sum = 0, all = 0;
-    for (std::int64_t key = 0; key <= place.token; ++key) {
+    for (std::int64_t key = 0; key < keys_of(t, place.token); ++key) {
       const std::int64_t row = place.sequence * t.shape.tokens + key;
       sum += weights[key] * value_at(t, 0, (row * 3 + 2) * t.shape.columns + i % t.shape.columns);
       all += weights[key];
@@ -164,6 +169,7 @@ struct Heads {
   static constexpr double scale = 0.57735026918962576;  // 1 / sqrt(3)
   Numbers qkv = Numbers(3 * elements), direction = Numbers(elements), out = Numbers(elements);
   Numbers log_sums = Numbers(shape.rows * shape.heads);
+  bool causal = true;
 
   explicit Heads(std::uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -173,7 +179,7 @@ struct Heads {
   }
 
   void attend() {
-    run_in_fp32<kernels::Attention>(shape, {}, {qkv.data(), out.data(), log_sums.data()});
+    run_in_fp32<kernels::Attention>(shape, {causal}, {qkv.data(), out.data(), log_sums.data()});
   }
 
   // Projects the output on a random direction; d_out of the gradient is that direction.
@@ -189,7 +195,7 @@ struct Heads {
     Numbers d_qkv(qkv.size());
     std::vector<std::byte> scratch(attention_gradient_scratch_bytes(shape, DType::fp32, 0));
     run_in_fp32<kernels::AttentionGradient>(
-        shape, {},
+        shape, {.causal = causal},
         {qkv.data(), out.data(), direction.data(), log_sums.data(), scratch.data(), d_qkv.data()});
     return d_qkv;
   }
@@ -198,17 +204,20 @@ struct Heads {
 TEST(AttentionGradient, AgreesWithFiniteDifferences) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
-  Heads heads(seed);
-  const Numbers gradient = heads.gradient();
-  for (std::size_t i = 0; i < heads.qkv.size(); ++i) {
-    const float old = heads.qkv[i], above_at = old + 1.0f / 256, below_at = old - 1.0f / 256;
-    heads.qkv[i] = above_at;
-    const double above = heads.project();
-    heads.qkv[i] = below_at;
-    const double below = heads.project();
-    heads.qkv[i] = old;
-    EXPECT_NEAR(gradient[i], (above - below) / (1.0 * above_at - below_at), 3e-4)
-        << "element " << i;
+  for (const bool causal : {true, false}) {
+    Heads heads(seed);
+    heads.causal = causal;
+    const Numbers gradient = heads.gradient();
+    for (std::size_t i = 0; i < heads.qkv.size(); ++i) {
+      const float old = heads.qkv[i], above_at = old + 1.0f / 256, below_at = old - 1.0f / 256;
+      heads.qkv[i] = above_at;
+      const double above = heads.project();
+      heads.qkv[i] = below_at;
+      const double below = heads.project();
+      heads.qkv[i] = old;
+      EXPECT_NEAR(gradient[i], (above - below) / (1.0 * above_at - below_at), 3e-4)
+          << "element " << i << (causal ? "" : " where a token sees all");
+    }
   }
 }
 

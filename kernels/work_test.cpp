@@ -47,6 +47,8 @@ TEST(Work, AgreesWithHandValues) {
       hand<kernels::CausalSoftmaxGradient>({6, 3}, DType::bf16, {1}, {72, 36, 60}),
       hand<kernels::Attention>({6, 8, 3, 2}, DType::bf16, {}, {288, 144, 384}),
       hand<kernels::AttentionGradient>({6, 8, 3, 2}, DType::bf16, {}, {528, 288, 960}),
+      hand<kernels::Attention>({6, 8, 3, 2}, DType::bf16, {false}, {288, 144, 576}),
+      hand<kernels::AttentionGradient>({6, 8, 3, 2}, DType::bf16, {0, false}, {528, 288, 1440}),
       hand<kernels::Ingest>({2, 4, 9}, DType::bf16, {}, {72, 24, 24}),
       hand<kernels::EmbeddingGradient>({4, 3, 10}, DType::bf16, {}, {16 + 24 + 24, 24, 12}),
       hand<kernels::EmbeddingGradient>({4, 3, 2}, DType::fp32, {}, {16 + 48 + 24, 24, 12}),

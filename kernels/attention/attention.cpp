@@ -41,6 +41,16 @@ double softmax(std::vector<double>& scores) {
   return largest + std::log(sum);
 }
 
+// How many tokens a token sees, the first ones.
+std::int64_t seen_by(std::int64_t token, const PackedHeads& heads, bool causal) {
+  return causal ? token + 1 : heads.tokens;
+}
+
+// The mean of that over all tokens, doubled.
+constexpr auto twice_seen = [](const auto& s, bool causal) {
+  return causal ? s.tokens + 1 : 2 * s.tokens;
+};
+
 void attention_reference(const CallOf<kernels::Attention>& call) {
   const PackedHeads heads(call.shape);
   auto* log_sums = static_cast<float*>(call.buffers[2]);
@@ -52,11 +62,12 @@ void attention_reference(const CallOf<kernels::Attention>& call) {
       const HeadNumbers v = heads.read(call.buffers[0], call.dtype, s, h, 2, 3);
       HeadNumbers out(q.size());
       for (std::int64_t token = 0; token < heads.tokens; ++token) {
-        heads.multiply(q.data() + token * heads.width, k, token + 1, scores);
+        const std::int64_t seen = seen_by(token, heads, call.attributes.causal);
+        heads.multiply(q.data() + token * heads.width, k, seen, scores);
         for (double& score : scores) score *= heads.scale();
         const double log_sum = softmax(scores);
         log_sums[(s * heads.heads + h) * heads.tokens + token] = static_cast<float>(log_sum);
-        for (std::int64_t other = 0; other <= token; ++other) {
+        for (std::int64_t other = 0; other < seen; ++other) {
           heads.add(out, token, scores[other], v, other);
         }
       }
@@ -82,19 +93,20 @@ struct HeadGradient {
   HeadNumbers q, k, v;
 };
 
-HeadGradient gradient_of(const PackedHeads& heads, const Head& head, const float* log_sums) {
+HeadGradient gradient_of(const PackedHeads& heads, bool causal, const Head& head,
+                         const float* log_sums) {
   const HeadNumbers k_turned = heads.turned(head.k);
   const HeadNumbers v_turned = heads.turned(head.v);
   HeadGradient d{HeadNumbers(head.q.size()), HeadNumbers(head.q.size()),
                  HeadNumbers(head.q.size())};
   std::vector<double> scores, d_probabilities;
   for (std::int64_t token = 0; token < heads.tokens; ++token) {
-    const std::int64_t row = token * heads.width;
-    heads.multiply(head.q.data() + row, k_turned, token + 1, scores);
-    heads.multiply(head.d_out.data() + row, v_turned, token + 1, d_probabilities);
+    const std::int64_t row = token * heads.width, seen = seen_by(token, heads, causal);
+    heads.multiply(head.q.data() + row, k_turned, seen, scores);
+    heads.multiply(head.d_out.data() + row, v_turned, seen, d_probabilities);
     double dot = 0;
     for (std::int64_t i = row; i < row + heads.width; ++i) dot += head.d_out[i] * head.out[i];
-    for (std::int64_t other = 0; other <= token; ++other) {
+    for (std::int64_t other = 0; other < seen; ++other) {
       const double probability = std::exp(scores[other] * heads.scale() - log_sums[token]);
       const double d_score = probability * (d_probabilities[other] - dot) * heads.scale();
       heads.add(d.v, other, probability, head.d_out, token);
@@ -116,8 +128,8 @@ void attention_gradient_reference(const CallOf<kernels::AttentionGradient>& call
                       heads.read(qkv, dtype, s, h, 2, 3),
                       heads.read(call.buffers[1], dtype, s, h, 0, 1),
                       heads.read(call.buffers[2], dtype, s, h, 0, 1)};
-      const HeadGradient d =
-          gradient_of(heads, head, log_sums + (s * heads.heads + h) * heads.tokens);
+      const HeadGradient d = gradient_of(heads, call.attributes.causal, head,
+                                         log_sums + (s * heads.heads + h) * heads.tokens);
       heads.write(d.q, call.buffers[5], dtype, s, h, 0, 3);
       heads.write(d.k, call.buffers[5], dtype, s, h, 1, 3);
       heads.write(d.v, call.buffers[5], dtype, s, h, 2, 3);
@@ -187,15 +199,21 @@ std::vector<Kernel> attention_kernels() {
       // Tensor cores wait for exponentials and sums of rows between the GEMMs. In bf16 an H200
       // reaches 230 to 480 TFLOP/s, by shape, where GEMMs reach 815 (kernels_bench). Nothing was
       // measured in fp32.
-      row<kernels::Attention, attention_reference>(
-          attention_operands, [](const auto& s) { return 2 * elements_of(s) * (s.tokens + 1); },
-          {.is_attention = true}, {.share_of_rate = 0.4}),
+      row<kernels::Attention, attention_reference>(attention_operands,
+                                                   [](const auto& s, const auto& told) {
+                                                     return 2 * elements_of(s) *
+                                                            twice_seen(s, told.causal);
+                                                   },
+                                                   {.is_attention = true}, {.share_of_rate = 0.4}),
 
       // The gradient is limited like attention itself: 175 to 240 TFLOP/s where GEMMs reach 815. In
       // any order it took some 11.5 ms of a step on an H100 where a fixed one took 18.5 ms.
       row<kernels::AttentionGradient, attention_gradient_reference>(
           attention_gradient_operands,
-          [](const auto& s) { return 5 * elements_of(s) * (s.tokens + 1); }, {.is_attention = true},
+          [](const auto& s, const auto& told) {
+            return 5 * elements_of(s) * twice_seen(s, told.causal);
+          },
+          {.is_attention = true},
           {.share_by_attributes =
                [](const KernelAttributes& told) {
                  return told.as<kernels::AttentionGradient>().any_order ? 0.4 : 0.25;

@@ -98,9 +98,9 @@ struct Operands {
 };
 
 template <class Number>
-Launch plain(const PackedHeadsShape& shape) {
+Launch plain(const PackedHeadsShape& shape, bool causal) {
   const unsigned blocks = blocks_for_rows(shape);
-  return [sizes = PackedShape(shape), blocks](void* const* buffers, cudaStream_t stream) {
+  return [sizes = PackedShape(shape, causal), blocks](void* const* buffers, cudaStream_t stream) {
     const Operands operands(buffers);
     plain_attention<<<blocks, 32 * row_warps, 0, stream>>>(
         sizes, static_cast<const Number*>(operands.qkv), static_cast<Number*>(operands.out),
@@ -110,11 +110,11 @@ Launch plain(const PackedHeadsShape& shape) {
 }
 
 template <class Number, int width>
-Launch tiled(const PackedHeadsShape& shape, const LaunchContext& context) {
+Launch tiled(const PackedHeadsShape& shape, bool causal, const LaunchContext& context) {
   using Tiles = AttentionTiles<width>;
   require_shared_memory("attention", tiled_attention<Number, width>, Tiles::shared_bytes, context);
   const unsigned blocks = blocks_for_tiles(shape, Tiles::queries);
-  return [sizes = PackedShape(shape), blocks](void* const* buffers, cudaStream_t stream) {
+  return [sizes = PackedShape(shape, causal), blocks](void* const* buffers, cudaStream_t stream) {
     const Operands operands(buffers);
     require_alignment("attention", operands.qkv, operands.out);
     tiled_attention<Number, width><<<blocks, Tiles::threads, Tiles::shared_bytes, stream>>>(
@@ -125,22 +125,24 @@ Launch tiled(const PackedHeadsShape& shape, const LaunchContext& context) {
 }
 
 template <class Number>
-Launch launch_of(const PackedHeadsShape& shape, const LaunchContext& context) {
+Launch launch_of(const PackedHeadsShape& shape, bool causal, const LaunchContext& context) {
   const std::int64_t width = shape.columns / shape.heads;
   require_width("attention", width);
   if constexpr (sizeof(Number) == 2) {
-    if (width == 64) return tiled<Number, 64>(shape, context);
-    if (width == 128) return tiled<Number, 128>(shape, context);
+    if (width == 64) return tiled<Number, 64>(shape, causal, context);
+    if (width == 128) return tiled<Number, 128>(shape, causal, context);
   }
-  return plain<Number>(shape);
+  return plain<Number>(shape, causal);
 }
 
 }  // namespace
 
-Launch kernels::Attention::prepare(const Shape& shape, DType dtype, const Attributes&,
+Launch kernels::Attention::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
                                    const LaunchContext& context) {
-  if (const auto launch = attention_by_cudnn(shape, dtype, context)) return *launch;
-  return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape, context); });
+  const bool causal = attributes.causal;
+  if (const auto launch = attention_by_cudnn(shape, dtype, context, causal)) return *launch;
+  return with_storage(dtype,
+                      [&](auto zero) { return launch_of<decltype(zero)>(shape, causal, context); });
 }
 
 namespace {
@@ -153,21 +155,21 @@ GradientOperands<Number> operands_of(void* const* buffers) {
 }
 
 template <int count, int lanes, class Number>
-void launch_row_dots(const PackedHeadsShape& shape, void* const* buffers, cudaStream_t stream) {
-  const std::int64_t threads = shape.rows * shape.heads * lanes;
+void launch_row_dots(const PackedShape& sizes, void* const* buffers, cudaStream_t stream) {
+  const std::int64_t threads = sizes.sequences * sizes.tokens * sizes.heads * lanes;
   row_dots<count, lanes><<<static_cast<unsigned>(ceiling_quotient(threads, 256)), 256, 0, stream>>>(
-      PackedShape(shape), static_cast<const Number*>(buffers[1]),
-      static_cast<const Number*>(buffers[2]), static_cast<float*>(buffers[4]));
+      sizes, static_cast<const Number*>(buffers[1]), static_cast<const Number*>(buffers[2]),
+      static_cast<float*>(buffers[4]));
   check_launch("attention_gradient");
 }
 
 template <class Number>
-Launch plain_gradient(const PackedHeadsShape& shape) {
+Launch plain_gradient(const PackedHeadsShape& shape, bool causal) {
   const unsigned blocks = blocks_for_rows(shape);
-  return [shape, blocks](void* const* buffers, cudaStream_t stream) {
-    const PackedShape sizes(shape);
+  return [=](void* const* buffers, cudaStream_t stream) {
+    const PackedShape sizes(shape, causal);
     const auto operands = operands_of<Number>(buffers);
-    launch_row_dots<1, 32, Number>(shape, buffers, stream);
+    launch_row_dots<1, 32, Number>(sizes, buffers, stream);
     plain_query_gradient<<<blocks, 32 * row_warps, 0, stream>>>(sizes, operands);
     check_launch("attention_gradient");
     plain_key_gradient<<<blocks, 32 * row_warps, 0, stream>>>(sizes, operands);
@@ -176,7 +178,7 @@ Launch plain_gradient(const PackedHeadsShape& shape) {
 }
 
 template <class Number, int width>
-Launch tiled_gradient(const PackedHeadsShape& shape, const LaunchContext& context) {
+Launch tiled_gradient(const PackedHeadsShape& shape, bool causal, const LaunchContext& context) {
   using Queries = QueryTiles<width>;
   using Keys = KeyTiles<width>;
   auto* const query_gradient = tiled_query_gradient<Number, width>;
@@ -187,9 +189,9 @@ Launch tiled_gradient(const PackedHeadsShape& shape, const LaunchContext& contex
   const unsigned key_blocks = blocks_for_tiles(shape, Keys::owned);
   return [=](void* const* buffers, cudaStream_t stream) {
     require_alignment("attention_gradient", buffers[0], buffers[1], buffers[2], buffers[5]);
-    const PackedShape sizes(shape);
+    const PackedShape sizes(shape, causal);
     const auto operands = operands_of<Number>(buffers);
-    launch_row_dots<8, 8, Number>(shape, buffers, stream);
+    launch_row_dots<8, 8, Number>(sizes, buffers, stream);
     query_gradient<<<query_blocks, Queries::threads, Queries::shared_bytes, stream>>>(sizes,
                                                                                       operands);
     check_launch("attention_gradient");
@@ -199,14 +201,15 @@ Launch tiled_gradient(const PackedHeadsShape& shape, const LaunchContext& contex
 }
 
 template <class Number>
-Launch gradient_launch_of(const PackedHeadsShape& shape, const LaunchContext& context) {
+Launch gradient_launch_of(const PackedHeadsShape& shape, bool causal,
+                          const LaunchContext& context) {
   const std::int64_t width = shape.columns / shape.heads;
   require_width("attention_gradient", width);
   if constexpr (sizeof(Number) == 2) {
-    if (width == 64) return tiled_gradient<Number, 64>(shape, context);
-    if (width == 128) return tiled_gradient<Number, 128>(shape, context);
+    if (width == 64) return tiled_gradient<Number, 64>(shape, causal, context);
+    if (width == 128) return tiled_gradient<Number, 128>(shape, causal, context);
   }
-  return plain_gradient<Number>(shape);
+  return plain_gradient<Number>(shape, causal);
 }
 
 }  // namespace
@@ -215,11 +218,12 @@ Launch kernels::AttentionGradient::prepare(const Shape& shape, DType dtype,
                                            const Attributes& attributes,
                                            const LaunchContext& context) {
   const auto most_scratch = static_cast<std::int64_t>(attributes.most_scratch);
-  if (const auto launch =
-          attention_gradient_by_cudnn(shape, dtype, most_scratch, attributes.order(), context))
+  const bool causal = attributes.causal;
+  if (const auto launch = attention_gradient_by_cudnn(shape, dtype, most_scratch,
+                                                      attributes.order(), context, causal))
     return *launch;
   return with_storage(
-      dtype, [&](auto zero) { return gradient_launch_of<decltype(zero)>(shape, context); });
+      dtype, [&](auto zero) { return gradient_launch_of<decltype(zero)>(shape, causal, context); });
 }
 
 namespace {

@@ -8,23 +8,33 @@
 
 namespace stepgate {
 
+// Whether attention's kernels of this project's own multiply with tensor cores.
+constexpr bool attention_uses_tensor_cores(const PackedHeadsShape& shape, DType dtype) {
+  const std::int64_t width = shape.columns / shape.heads;
+  return is_16_bit(dtype) && (width == 64 || width == 128);
+}
+
 namespace kernels {
 
-// Causal self-attention of packed heads, softmax(Q K^T / sqrt(D)) V, without the matrix of scores
-// in memory (Dao: FlashAttention-2, 2023).
+// Self-attention of packed heads, softmax(Q K^T / sqrt(D)) V, without the matrix of scores in
+// memory (Dao: FlashAttention-2, 2023).
 //   shape     rows = N tokens, whole sequences one behind the other; columns = C = H * D;
 //             tokens = T, the length of a sequence; heads = H
 //   operands  qkv ([N][3C]: a row is q | k | v, head h at columns h * D of each), out ([N][C]),
 //             log_sums (fp32 [N / T][H][T]: natural logarithm of the sum of the exponentials of a
 //             row's scaled scores)
-// A token sees itself and those before it, (T + 1) / 2 on average, each at 2 D multiply-adds a
-// head: 2 * N * C * (T + 1) flops; softmax counts as nothing. Products in tf32 are those of fp32.
-// In CUDA builds operands must be aligned to 16 bytes and D may be 512 at most; bf16 and fp16 use
-// tensor cores where D is 64 or 128.
+// A token sees all tokens of its sequence, or where `causal` itself and those before it, (T + 1) /
+// 2 on average. Each is 2 D multiply-adds a head: 4 * N * C * T flops, or 2 * N * C * (T + 1).
+// Softmax counts as nothing. Products in tf32 are those of fp32. In CUDA builds operands must be
+// aligned to 16 bytes and D may be 512 at most; bf16 and fp16 use tensor cores where D is 64 or
+// 128.
 struct Attention {
   static constexpr std::string_view name = "attention";
   using Shape = PackedHeadsShape;
-  using Attributes = NoAttributes;
+  struct Attributes {
+    static constexpr std::string_view names = "causal";
+    bool causal = true;
+  };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
@@ -43,9 +53,10 @@ struct AttentionGradient {
   static constexpr std::string_view name = "attention_gradient";
   using Shape = PackedHeadsShape;
   struct Attributes {
-    static constexpr std::string_view names = "most_scratch any_order";
+    static constexpr std::string_view names = "most_scratch any_order causal";
     std::int64_t most_scratch = 0;  // bytes that cuDNN may have; 0: our own kernel
     bool any_order = false;         // whether cuDNN's sums may have any order
+    bool causal = true;
 
     constexpr SumOrder order() const { return any_order ? SumOrder::any : SumOrder::fixed; }
   };
@@ -53,6 +64,10 @@ struct AttentionGradient {
 };
 
 }  // namespace kernels
+
+// The share of the gradient's flops that a model needs: one of its five products computes the
+// scores again.
+inline constexpr double needed_of_attention_gradient = 4.0 / 5;
 
 // The number of sequences that cuDNN processes at once. Its scratch has something for each of them,
 // the scores where sums have a fixed order. All launches take equal shares, as large as fit. 0

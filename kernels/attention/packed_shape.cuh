@@ -16,14 +16,21 @@ struct PackedShape {
   std::int64_t columns;
   std::int64_t sequences;
   float scale;  // of the scores
+  bool causal;  // a token does not see those behind it
 
-  explicit PackedShape(const PackedHeadsShape& shape)
+  PackedShape(const PackedHeadsShape& shape, bool is_causal)
       : tokens(static_cast<int>(shape.tokens)),
         heads(static_cast<int>(shape.heads)),
         width(static_cast<int>(shape.columns / shape.heads)),
         columns(shape.columns),
         sequences(shape.rows / shape.tokens),
-        scale(static_cast<float>(1 / std::sqrt(static_cast<double>(width)))) {}
+        scale(static_cast<float>(1 / std::sqrt(static_cast<double>(width)))),
+        causal(is_causal) {}
+
+  // The number of keys that a query sees, the first ones.
+  __device__ int keys_of(int query) const { return causal ? min(query + 1, tokens) : tokens; }
+  // The first query that sees the key.
+  __device__ int first_query_of(int key) const { return causal ? key : 0; }
 };
 
 // Offsets of head `index`, counted over all sequences, at its first token. Rows of qkv are 3 C

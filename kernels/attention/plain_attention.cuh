@@ -27,8 +27,9 @@ __global__ void __launch_bounds__(32 * row_warps)
   clear_sums(sums, shape.width);
 
   float largest = -FLT_MAX, sum = 0.0f;
-  for (int first = 0; first <= token; first += 32) {
-    const int count = min(32, token + 1 - first);
+  const int seen = shape.keys_of(token);
+  for (int first = 0; first < seen; first += 32) {
+    const int count = min(32, seen - first);
     const float dot = dot_with_rows(query, keys, first, count, spaces[warp]);
     const float score = lane < count ? dot * shape.scale : -FLT_MAX;
     float larger = fmaxf(largest, score);

@@ -50,8 +50,9 @@ __global__ void __launch_bounds__(32 * row_warps)
   float* sums = all_sums[warp];
   clear_sums(sums, shape.width);
 
-  for (int first = 0; first <= token; first += 32) {
-    const int count = min(32, token + 1 - first);
+  const int seen = shape.keys_of(token);
+  for (int first = 0; first < seen; first += 32) {
+    const int count = min(32, seen - first);
     const float score = dot_with_rows(query, head.keys, first, count, spaces[warp]) * shape.scale;
     const float d_weight = dot_with_rows(d_out, head.values, first, count, spaces[warp]);
     const float weight = lane < count ? expf(score - head.log_sums[token]) : 0.0f;
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(32 * row_warps)
   clear_sums(d_key, shape.width);
   clear_sums(d_value, shape.width);
 
-  for (int first = token; first < shape.tokens; first += 32) {
+  for (int first = shape.first_query_of(token); first < shape.tokens; first += 32) {
     const int count = min(32, shape.tokens - first);
     const int query = min(first + lane, shape.tokens - 1);
     const float score = dot_with_rows(key, head.queries, first, count, spaces[warp]) * shape.scale;

@@ -70,15 +70,16 @@ struct RunningSoftmax {
   }
 };
 
-// Treats scores of keys behind their query as minus infinity.
+// Treats scores of keys that their query does not see as minus infinity.
 template <int columns>
-__device__ __forceinline__ void hide_later_keys(float (&scores)[columns][4], int first_query,
-                                                int first_key) {
+__device__ __forceinline__ void hide_keys(float (&scores)[columns][4], const PackedShape& shape,
+                                          int first_query, int first_key) {
 #pragma unroll
   for (int n = 0; n < columns; ++n) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      if (first_key + sum_column(n, i) > first_query + sum_row(i)) scores[n][i] = -INFINITY;
+      if (first_key + sum_column(n, i) >= shape.keys_of(first_query + sum_row(i)))
+        scores[n][i] = -INFINITY;
     }
   }
 }
@@ -122,7 +123,7 @@ __global__ void __launch_bounds__(AttentionTiles<width>::threads, AttentionTiles
 
   RunningSoftmax<width> softmax;
   const float exponent_scale = shape.scale * log2_of_e;
-  const int seen = min(block_query + Tiles::queries, shape.tokens);
+  const int seen = shape.keys_of(block_query + Tiles::queries - 1);
   const int key_tiles = (seen + Tiles::keys - 1) / Tiles::keys;
   for (int tile = 0; tile < key_tiles; ++tile) {
     // After the barrier all copies of this tile have arrived, and no thread still reads the
@@ -131,11 +132,12 @@ __global__ void __launch_bounds__(AttentionTiles<width>::threads, AttentionTiles
     __syncthreads();
     if (tile + 1 < key_tiles) copy(tile + 1);
     const int first_key = tile * Tiles::keys;
-    if (first_key >= first_query + rows_of_warp) continue;
+    if (first_key >= shape.keys_of(first_query + rows_of_warp - 1)) continue;
     float scores[Tiles::keys / 8][4] = {};
     multiply_by_rows<Number>(
         scores, [&](int step) { return own[step]; }, keys(tile));
-    if (first_key + Tiles::keys > first_query) hide_later_keys(scores, first_query, first_key);
+    if (first_key + Tiles::keys > shape.keys_of(first_query))
+      hide_keys(scores, shape, first_query, first_key);
     softmax.take(scores, exponent_scale);
     multiply_by_columns<Number, width>(softmax.sums, scores, values(tile));
   }

@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(QueryTiles<width>::threads, QueryTiles<width>:
   }
   const float exponent_scale = shape.scale * log2_of_e;
   float d_queries[width / 8][4] = {};
-  const int seen = min(block_query + Tiles::owned, shape.tokens);
+  const int seen = shape.keys_of(block_query + Tiles::owned - 1);
   const int key_tiles = (seen + Tiles::walked - 1) / Tiles::walked;
   for (int tile = 0; tile < key_tiles; ++tile) {
     // After the barrier all copies of this tile have arrived, and no thread still reads the
@@ -109,20 +109,21 @@ __global__ void __launch_bounds__(QueryTiles<width>::threads, QueryTiles<width>:
     __syncthreads();
     if (tile + 1 < key_tiles) copy(tile + 1);
     const int first_key = tile * Tiles::walked;
-    if (first_key >= first_query + rows_of_warp) continue;
+    if (first_key >= shape.keys_of(first_query + rows_of_warp - 1)) continue;
     const Tile<width> keys = memory.walked(tile, 0), values = memory.walked(tile, 1);
     float scores[columns][4] = {}, d_weights[columns][4] = {};
     multiply_by_rows<Number>(
         scores, [&](int step) { return left_factors(queries, row_in_block, step); }, keys);
     multiply_by_rows<Number>(
         d_weights, [&](int step) { return left_factors(d_outs, row_in_block, step); }, values);
-    const bool hides = first_key + Tiles::walked > first_query;
+    const bool hides = first_key + Tiles::walked > shape.keys_of(first_query);
 #pragma unroll
     for (int n = 0; n < columns; ++n) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float weight = power_of_two(scores[n][i] * exponent_scale - offsets[i / 2]);
-        const bool hidden = hides && first_key + sum_column(n, i) > first_query + sum_row(i);
+        const bool hidden =
+            hides && first_key + sum_column(n, i) >= shape.keys_of(first_query + sum_row(i));
         scores[n][i] = hidden ? 0.0f : weight * (d_weights[n][i] - row_dots[i / 2]);
       }
     }
@@ -149,10 +150,11 @@ __global__ void __launch_bounds__(KeyTiles<width>::threads, KeyTiles<width>::blo
   const int block_key = static_cast<int>(blockIdx.x) % tiles * Tiles::owned;
   const int row_in_block = static_cast<int>(threadIdx.x) / 32 * rows_of_warp;
   const int first_key = block_key + row_in_block;
+  const int block_query = shape.first_query_of(block_key);
   const GradientMemory<Tiles> memory{shared_memory()};
   const Tile<width> keys = memory.owned(0), values = memory.owned(1);
   const auto copy = [&](int tile) {
-    const int first = block_key + tile * Tiles::walked;
+    const int first = block_query + tile * Tiles::walked;
     copy_pair<Tiles::walked, Tiles::threads>(memory.walked(tile, 0), head.queries,
                                              memory.walked(tile, 1), head.d_outs, first,
                                              shape.tokens);
@@ -167,22 +169,22 @@ __global__ void __launch_bounds__(KeyTiles<width>::threads, KeyTiles<width>::blo
 
   const float exponent_scale = shape.scale * log2_of_e;
   float d_keys[width / 8][4] = {}, d_values[width / 8][4] = {};
-  const int query_tiles = (shape.tokens - block_key + Tiles::walked - 1) / Tiles::walked;
+  const int query_tiles = (shape.tokens - block_query + Tiles::walked - 1) / Tiles::walked;
   for (int tile = 0; tile < query_tiles; ++tile) {
     // After the barrier all copies of this tile have arrived, and no thread still reads the
     // previous tile.
     wait_for_copies();
     __syncthreads();
     if (tile + 1 < query_tiles) copy(tile + 1);
-    const int first_query = block_key + tile * Tiles::walked;
-    if (first_query + Tiles::walked <= first_key) continue;
+    const int first_query = block_query + tile * Tiles::walked;
+    if (first_query + Tiles::walked <= shape.first_query_of(first_key)) continue;
     const Tile<width> queries = memory.walked(tile, 0), d_outs = memory.walked(tile, 1);
     const int lane_column = sum_column(0, 0) * 4;
 
     float weights[columns][4] = {};
     multiply_by_rows<Number>(
         weights, [&](int step) { return left_factors(keys, row_in_block, step); }, queries);
-    const bool hides = first_query < first_key + rows_of_warp - 1;
+    const bool hides = first_query < shape.first_query_of(first_key + rows_of_warp - 1);
 #pragma unroll
     for (int n = 0; n < columns; ++n) {
       const float2 log_sums = load_shared_pair(memory.statistics(tile, 0) + lane_column + n * 32);

@@ -20,13 +20,14 @@ std::string version_of(const Cudnn&) {
   return {};
 }
 
-std::optional<Launch> cudnn_attention(Cudnn&, const PackedHeadsShape&, DType, std::string* reason) {
+std::optional<Launch> cudnn_attention(Cudnn&, const PackedHeadsShape&, DType, std::string* reason,
+                                      bool) {
   *reason = absent;
   return std::nullopt;
 }
 
 std::optional<Launch> cudnn_attention_gradient(Cudnn&, const PackedHeadsShape&, DType, std::int64_t,
-                                               std::string* reason, SumOrder) {
+                                               std::string* reason, SumOrder, bool) {
   *reason = absent;
   return std::nullopt;
 }

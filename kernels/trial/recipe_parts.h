@@ -77,7 +77,9 @@ inline std::vector<MatrixShape> square_matrices() {
 inline void attend(KernelTrial& trial) {
   void* const buffers[] = {trial.operands[0].data(), trial.operands[1].data(),
                            trial.operands[3].data()};
-  kernel("attention").reference({trial.shape, trial.dtype, {}, buffers});
+  const kernels::Attention::Attributes attributes{
+      trial.attributes.as<kernels::AttentionGradient>().causal};
+  kernel("attention").reference({trial.shape, trial.dtype, attributes, buffers});
 }
 
 // Makes the visible numbers of the first operand probabilities. Random numbers may be near 1, where

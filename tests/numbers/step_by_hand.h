@@ -19,22 +19,27 @@
 
 namespace stepgate {
 
-// The step with every number in double, which only host references compute. Buffers of other
-// numbers become twice as large as they need to be.
-inline StepPlan in_double(StepPlan plan) {
+// The step with numbers of a dtype twice as wide as its own. Buffers of other numbers become twice
+// as large as they need to be.
+inline StepPlan with_twice_the_bits(StepPlan plan, DType dtype) {
   for (Buffer& buffer : plan.buffers) {
     buffer.bytes *= 2;
-    if (buffer.content == Content::weights) buffer.dtype = DType::fp64;
+    if (buffer.content == Content::weights) buffer.dtype = dtype;
   }
   for (Operation& operation : plan.operations) {
     auto* launch = std::get_if<LaunchKernel>(&operation.action);
-    if (launch != nullptr) launch->dtype = DType::fp64;
+    if (launch != nullptr) launch->dtype = dtype;
     for_each_use(operation, [](BufferUse& use) {
       use.offset_bytes *= 2;
       use.bytes *= 2;
     });
   }
   return plan;
+}
+
+// The step with every number in double, which only host references compute.
+inline StepPlan in_double(StepPlan plan) {
+  return with_twice_the_bits(std::move(plan), DType::fp64);
 }
 
 // Number is float for steps in fp32 or tf32, and double for those in_double.

@@ -16,12 +16,14 @@ constexpr std::int64_t norms = MemoryKnobs::checkpoint_norms;
 
 // With two blocks in each level, the middle and the first level of the decoder are 6 layers without
 // a skip among their results.
-StepPlan plan_with_checkpoints(std::int64_t every, std::int64_t layers = 2) {
+StepPlan plan_with_checkpoints(std::int64_t every, std::int64_t layers = 2,
+                               DType dtype = DType::fp32, std::int64_t width = 8) {
   Scenario scenario;
   scenario.name = "unet";
   Knobs knobs;
   knobs.transfer.host = HostMemory::resident;
-  knobs.model = {.kind = ModelKind::unet, .layers = layers, .image = 8, .width = 8};
+  knobs.model = {
+      .kind = ModelKind::unet, .layers = layers, .dtype = dtype, .image = 8, .width = width};
   knobs.batch.size = 2;
   knobs.optim.kind = OptimKind::adamw;
   knobs.memory.checkpoint_every = every;
@@ -48,6 +50,15 @@ TEST(UnetCheckpoints, ChangeNoNumber) {
                 "")
           << layers << " layers, " << every;
   }
+}
+
+// A width of 32 has heads of 64 channels, whose attention is fused in 16 bits.
+TEST(UnetCheckpoints, ChangeNoNumberWhereAttentionIsFused) {
+  const auto plan = [](int every) { return plan_with_checkpoints(every, 1, DType::bf16, 32); };
+  for (const int every : {int{norms}, 1, 3}) EXPECT_EQ(differences(plan(0), plan(every)), "");
+  StepPlan without = plan(1);
+  without.operations.erase(operation_named(without, "again: mid_block.attentions.0: attention"));
+  EXPECT_NE(differences(plan(0), without), "");
 }
 
 // The last segment alone could do without: its forward pass left what its backward pass reads.

@@ -65,12 +65,12 @@ std::optional<Launch> choose(const char* kernel, std::string reason, const Launc
 
 std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const PackedHeadsShape& shape, DType dtype,
                                          std::int64_t most_scratch, SumOrder order,
-                                         std::string* reason) {
+                                         std::string* reason, bool causal) {
   PackedHeadsShape share = shape;
   share.rows = sequences_for_cudnn(shape, dtype, most_scratch, order) * shape.tokens;
   const auto launch = cudnn_attention_gradient(
       cudnn, share, dtype, attention_gradient_scratch_bytes(shape, dtype, most_scratch, order),
-      reason, order);
+      reason, order, causal);
   if (!launch) return std::nullopt;
   const std::int64_t matrix = share.rows * share.columns * bytes_of(dtype);
   // The bytes of each operand, in the order qkv, out, d_out, log_sums, scratch, d_qkv.
@@ -90,22 +90,22 @@ std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const PackedHeadsShape& s
 }  // namespace
 
 std::optional<Launch> attention_by_cudnn(const PackedHeadsShape& shape, DType dtype,
-                                         const LaunchContext& context) {
+                                         const LaunchContext& context, bool causal) {
   if (!is_16_bit(dtype)) return std::nullopt;
   return choose("attention", reason_against_shape(shape, dtype), context,
                 [&](Cudnn& cudnn, std::string* reason) {
-                  return cudnn_attention(cudnn, shape, dtype, reason);
+                  return cudnn_attention(cudnn, shape, dtype, reason, causal);
                 });
 }
 
 std::optional<Launch> attention_gradient_by_cudnn(const PackedHeadsShape& shape, DType dtype,
                                                   std::int64_t most_scratch, SumOrder order,
-                                                  const LaunchContext& context) {
+                                                  const LaunchContext& context, bool causal) {
   if (!is_16_bit(dtype)) return std::nullopt;
   return choose(
       "attention_gradient", reason_against_gradient(shape, dtype, most_scratch, order), context,
       [&](Cudnn& cudnn, std::string* reason) {
-        return gradient_in_shares(cudnn, shape, dtype, most_scratch, order, reason);
+        return gradient_in_shares(cudnn, shape, dtype, most_scratch, order, reason, causal);
       },
       order == SumOrder::any ? "its sums have any order" : "");
 }

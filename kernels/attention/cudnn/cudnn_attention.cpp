@@ -25,12 +25,14 @@ struct AttentionGraph {
   PackedHeadsShape shape;
   DType dtype = DType::bf16;
   SumOrder order = SumOrder::fixed;  // of the backward pass
+  bool causal = true;
 
   std::string name() const {
-    return (pass == AttentionPass::forward ? "attention "
-            : order == SumOrder::fixed     ? "gradient of attention "
-                                           : "gradient of attention in any order ") +
-           text_of(KernelShape(shape)) + ' ' + std::string(name_of(dtype));
+    return std::string(pass == AttentionPass::forward ? "attention "
+                       : order == SumOrder::fixed     ? "gradient of attention "
+                                                      : "gradient of attention in any order ") +
+           (causal ? "" : "of all tokens ") + text_of(KernelShape(shape)) + ' ' +
+           std::string(name_of(dtype));
   }
 };
 
@@ -90,7 +92,7 @@ GraphTensor masked(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, Gr
 }
 
 // Builds the forward graph with buffers q, k, v, out, log_sums.
-void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes) {
+void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, bool causal) {
   const GraphTensor q = graph.buffer(sizes.type, sizes.part());
   const GraphTensor k = graph.buffer(sizes.type, sizes.part().transposed());
   const GraphTensor v = graph.buffer(sizes.type, sizes.part());
@@ -102,7 +104,7 @@ void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes) {
   const GraphTensor products = graph.multiply_matrices(q, k, a_score());
   const GraphTensor scaled =
       graph.pointwise(CUDNN_POINTWISE_MUL, {products, graph.number(sizes.scale())}, a_score());
-  const GraphTensor scores = masked(graph, cudnn, sizes, scaled);
+  const GraphTensor scores = causal ? masked(graph, cudnn, sizes, scaled) : scaled;
   const GraphTensor largest = graph.reduce(CUDNN_REDUCE_TENSOR_MAX, scores, a_row());
   const GraphTensor below = graph.pointwise(CUDNN_POINTWISE_SUB, {scores, largest}, a_score());
   const GraphTensor exponentials = graph.pointwise(CUDNN_POINTWISE_EXP, {below}, a_score());
@@ -117,7 +119,8 @@ void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes) {
 // Builds the backward graph with buffers q, k, v, out, d_out, log_sums, dots, d_q, d_k, d_v, and
 // the sums of order `any`. With that order, blocks add to the gradient of q in memory in arrival
 // order. With `fixed`, one GEMM computes it from the score gradients in the workspace.
-void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, SumOrder order) {
+void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, SumOrder order,
+                    bool causal) {
   const TensorShape rows_of_head = packed({sizes.batch, sizes.heads, sizes.time, sizes.head_size});
   const GraphTensor q = graph.buffer(sizes.type, sizes.part());
   const GraphTensor k = graph.buffer(sizes.type, sizes.part().transposed());
@@ -146,7 +149,7 @@ void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, S
   const GraphTensor products = graph.multiply_matrices(q, k, a_score());
   const GraphTensor scaled = graph.pointwise(CUDNN_POINTWISE_MUL, {products, scale}, a_score());
   const GraphTensor below = graph.pointwise(CUDNN_POINTWISE_SUB, {scaled, log_sums}, a_score());
-  const GraphTensor scores = masked(graph, cudnn, sizes, below);
+  const GraphTensor scores = causal ? masked(graph, cudnn, sizes, below) : below;
   const GraphTensor probabilities = graph.pointwise(CUDNN_POINTWISE_EXP, {scores}, a_score());
   graph.multiply_matrices(transposed(probabilities), d_out, d_v);
 
@@ -170,14 +173,15 @@ void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, S
   }
 }
 
-std::unique_ptr<CudnnPlan> forward_plan(Cudnn& cudnn, const Sizes& sizes, std::string* reason) {
+std::unique_ptr<CudnnPlan> forward_plan(Cudnn& cudnn, const Sizes& sizes, bool causal,
+                                        std::string* reason) {
   CudnnGraph graph(cudnn);
-  build_forward(graph, cudnn, sizes);
+  build_forward(graph, cudnn, sizes, causal);
   return graph.plan(reason);
 }
 
 std::unique_ptr<CudnnPlan> backward_plan(Cudnn& cudnn, const Sizes& sizes, SumOrder order,
-                                         std::string* reason) {
+                                         bool causal, std::string* reason) {
   // These versions need an extra mask for a last tile that is not full.
   if (cudnn.version() <= 91500 && sizes.time % 128 != 0) {
     *reason = "cuDNN " + version_of(cudnn) +
@@ -191,7 +195,7 @@ std::unique_ptr<CudnnPlan> backward_plan(Cudnn& cudnn, const Sizes& sizes, SumOr
     return nullptr;
   }
   CudnnGraph graph(cudnn);
-  build_backward(graph, cudnn, sizes, order);
+  build_backward(graph, cudnn, sizes, order, causal);
   return graph.plan(reason);
 }
 
@@ -207,8 +211,8 @@ std::optional<SizedPlan> plan_of(Cudnn& cudnn, const AttentionGraph& graph, std:
   const PlanOrReason& made = cudnn.plans().of(graph.name(), [&] {
     PlanOrReason making;
     making.plan = graph.pass == AttentionPass::forward
-                      ? forward_plan(cudnn, *sizes, &making.reason)
-                      : backward_plan(cudnn, *sizes, graph.order, &making.reason);
+                      ? forward_plan(cudnn, *sizes, graph.causal, &making.reason)
+                      : backward_plan(cudnn, *sizes, graph.order, graph.causal, &making.reason);
     return making;
   });
   if (made.plan == nullptr) {
@@ -218,12 +222,17 @@ std::optional<SizedPlan> plan_of(Cudnn& cudnn, const AttentionGraph& graph, std:
   return SizedPlan{*sizes, {cudnn.shared_from_this(), made.plan.get()}};
 }
 
-AttentionGraph forward_graph(const PackedHeadsShape& shape, DType dtype) {
-  return {.pass = AttentionPass::forward, .shape = shape, .dtype = dtype};
+AttentionGraph forward_graph(const PackedHeadsShape& shape, DType dtype, bool causal = true) {
+  return {.pass = AttentionPass::forward, .shape = shape, .dtype = dtype, .causal = causal};
 }
 
-AttentionGraph backward_graph(const PackedHeadsShape& shape, DType dtype, SumOrder order) {
-  return {.pass = AttentionPass::backward, .shape = shape, .dtype = dtype, .order = order};
+AttentionGraph backward_graph(const PackedHeadsShape& shape, DType dtype, SumOrder order,
+                              bool causal = true) {
+  return {.pass = AttentionPass::backward,
+          .shape = shape,
+          .dtype = dtype,
+          .order = order,
+          .causal = causal};
 }
 
 // Upper limit of the workspace that cuDNN may request in addition to the operands of attention; it
@@ -293,8 +302,8 @@ void require_alignment(std::initializer_list<const void*> pointers) {
 }  // namespace
 
 std::optional<Launch> cudnn_attention(Cudnn& cudnn, const PackedHeadsShape& shape, DType dtype,
-                                      std::string* reason) {
-  const auto made = plan_of(cudnn, forward_graph(shape, dtype), reason);
+                                      std::string* reason, bool causal) {
+  const auto made = plan_of(cudnn, forward_graph(shape, dtype, causal), reason);
   if (!made) return std::nullopt;
   std::optional<DeviceMemory> memory = own_workspace(made->plan->workspace_bytes(), reason);
   if (!memory) return std::nullopt;
@@ -309,8 +318,8 @@ std::optional<Launch> cudnn_attention(Cudnn& cudnn, const PackedHeadsShape& shap
 
 std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const PackedHeadsShape& shape,
                                                DType dtype, std::int64_t scratch_bytes,
-                                               std::string* reason, SumOrder order) {
-  const auto made = plan_of(cudnn, backward_graph(shape, dtype, order), reason);
+                                               std::string* reason, SumOrder order, bool causal) {
+  const auto made = plan_of(cudnn, backward_graph(shape, dtype, order, causal), reason);
   if (!made) return std::nullopt;
   const Scratch scratch = scratch_of(made->sizes, order, *made->plan);
   if (scratch.bytes > scratch_bytes) {

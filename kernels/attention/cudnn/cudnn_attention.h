@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Causal attention by cuDNN 9: absent or unwilling, it says why, and nothing else depends on it.
-// Knows no cuDNN types; cudnn/graph.h turns graphs into plans.
+// Attention by cuDNN 9, causal or not: absent or unwilling, it says why, and nothing else depends
+// on it. Knows no cuDNN types; cudnn/graph.h turns graphs into plans.
 //   shape     rows N = B*T, columns C = H*D, tokens T, heads H; T divides N, H divides C
 //   operands  qkv [N][3C], a row is q | k | v, head h of each at columns h*D; out and d_out [N][C];
 //             log_sums fp32 [B][H][T], natural logarithms of the sums of exponentials of the
@@ -41,14 +41,16 @@ constexpr bool suits_cudnn(const PackedHeadsShape& shape, DType dtype) {
 enum class SumOrder { fixed, any };
 
 // A launch on (qkv, out, log_sums); nullopt where cuDNN has none, and *reason then says why.
-std::optional<Launch> cudnn_attention(Cudnn&, const PackedHeadsShape&, DType, std::string* reason);
+std::optional<Launch> cudnn_attention(Cudnn&, const PackedHeadsShape&, DType, std::string* reason,
+                                      bool causal = true);
 
 // A launch on (qkv, out, d_out, log_sums, scratch, d_qkv). nullopt where cuDNN has none, or needs
 // more than scratch_bytes; *reason then says why, with both numbers of bytes. The scratch is
 // aligned to 256 bytes.
 std::optional<Launch> cudnn_attention_gradient(Cudnn&, const PackedHeadsShape&, DType,
                                                std::int64_t scratch_bytes, std::string* reason,
-                                               SumOrder order = SumOrder::fixed);
+                                               SumOrder order = SumOrder::fixed,
+                                               bool causal = true);
 
 // Bytes of scratch that cudnn_attention_gradient needs with cuDNN 9.19 on Hopper, for plans that
 // are made without cuDNN. They hold the row dots, the sums of `any` or the padded scores of

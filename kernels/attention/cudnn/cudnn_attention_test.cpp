@@ -29,6 +29,7 @@ using Numbers = std::vector<double>;
 
 struct Case {
   std::int64_t batch, heads, time, head_size;
+  bool causal = true;
 
   std::int64_t columns() const { return heads * head_size; }
   std::int64_t rows() const { return batch * time; }
@@ -72,17 +73,18 @@ void expect_row(const Case& c, std::int64_t b, std::int64_t h, std::int64_t i, c
   const Head q = head_of(c, b, h, 0, 3), k = head_of(c, b, h, 1, 3), v = head_of(c, b, h, 2, 3);
   const Head out = head_of(c, b, h, 0, 1);
   const double scale = 1 / std::sqrt(static_cast<double>(c.head_size));
-  Numbers probabilities(i + 1);
+  const std::int64_t seen = c.causal ? i + 1 : c.time;
+  Numbers probabilities(seen);
   double sum = 0;
-  for (std::int64_t j = 0; j <= i; ++j) {
+  for (std::int64_t j = 0; j < seen; ++j) {
     probabilities[j] = std::exp(scale * dot(c, qkv, q, i, qkv, k, j));
     sum += probabilities[j];
   }
   to.log_sums[(b * c.heads + h) * c.time + i] = std::log(sum);
   for (double& probability : probabilities) probability /= sum;
-  for (std::int64_t j = 0; j <= i; ++j) add_row(c, probabilities[j], qkv, v, j, to.out, out, i);
+  for (std::int64_t j = 0; j < seen; ++j) add_row(c, probabilities[j], qkv, v, j, to.out, out, i);
   const double centre = dot(c, d_out, out, i, to.out, out, i);
-  for (std::int64_t j = 0; j <= i; ++j) {
+  for (std::int64_t j = 0; j < seen; ++j) {
     const double d_score = scale * probabilities[j] * (dot(c, d_out, out, i, qkv, v, j) - centre);
     add_row(c, d_score, qkv, k, j, to.d_qkv, q, i);
     add_row(c, d_score, qkv, q, i, to.d_qkv, k, j);
@@ -189,16 +191,17 @@ struct Operands {
 };
 
 // All sequences are multiples of 128 tokens: older versions have no gradient of others.
-constexpr Case cases[] = {
-    {1, 1, 128, 64}, {2, 3, 256, 40}, {1, 2, 128, 128}, {3, 2, 128, 16}, {2, 2, 384, 64}};
+constexpr Case cases[] = {{1, 1, 128, 64},        {2, 3, 256, 40}, {1, 2, 128, 128},
+                          {3, 2, 128, 16},        {2, 2, 384, 64}, {2, 4, 256, 64, false},
+                          {1, 2, 384, 128, false}};
 
 void expect_textbook(Cudnn& cudnn, const Case& c, DType dtype, SumOrder order, std::uint64_t seed) {
   std::string reason;
   const std::int64_t scratch_bytes = cudnn_attention_gradient_scratch(c.shape(), order);
-  const auto forward = cudnn_attention(cudnn, c.shape(), dtype, &reason);
+  const auto forward = cudnn_attention(cudnn, c.shape(), dtype, &reason, c.causal);
   ASSERT_TRUE(forward) << reason;
   const auto backward =
-      cudnn_attention_gradient(cudnn, c.shape(), dtype, scratch_bytes, &reason, order);
+      cudnn_attention_gradient(cudnn, c.shape(), dtype, scratch_bytes, &reason, order, c.causal);
   ASSERT_TRUE(backward) << reason;
   const Numbers qkv = random_numbers(3 * c.rows() * c.columns(), dtype, seed);
   const Numbers d_out = random_numbers(c.rows() * c.columns(), dtype, seed + 1);
@@ -230,7 +233,7 @@ TEST_F(CudnnAttention, AgreesWithTheTextbookInBothDirections) {
         SCOPED_TRACE(testing::Message() << c.batch << ' ' << c.heads << ' ' << c.time << ' '
                                         << c.head_size << (dtype == DType::bf16 ? " bf16" : " fp16")
                                         << (order == SumOrder::any ? " any order" : " fixed order")
-                                        << " seed " << seed);
+                                        << (c.causal ? "" : " all tokens") << " seed " << seed);
         expect_textbook(*cudnn_, c, dtype, order, seed);
       }
     }

@@ -91,6 +91,7 @@ TEST(SimulatedDevice, TakesAsLongAsAnH200ForStepsOfAResNetAndAUNet) {
     } else {
       knobs.model = {.kind = cell.kind, .layers = usual_unet_layers, .image = usual_unet_image};
       knobs.model.width = usual_unet_width;
+      knobs.launch.fuse = Fuse::none;  // as it was then
       knobs.optim.kind = OptimKind::adamw;
     }
     knobs.optim.master = true;

@@ -31,8 +31,9 @@ inline constexpr KnobCondition for_transformer_and_recommender{
     .only_for = "transformer, recommender",
     .hint = "remove it, or write model.kind = \"transformer\""};
 inline constexpr KnobCondition where_fused{
-    .holds = model_is<ModelKind::transformer, ModelKind::recommender, ModelKind::resnet>,
-    .only_for = "transformer, recommender, resnet",
+    .holds = model_is<ModelKind::transformer, ModelKind::recommender, ModelKind::resnet,
+                      ModelKind::unet>,
+    .only_for = "transformer, recommender, resnet, unet",
     .hint = "remove it, or write model.kind = \"transformer\""};
 inline constexpr KnobCondition for_resnet{.holds = model_is<ModelKind::resnet>,
                                           .only_for = "resnet",

@@ -116,8 +116,6 @@ void TransformerBlocks::attention(const BlockBuffers& block) {
 void TransformerBlocks::attention_gradient(const BlockBuffers& block) {
   if (!fuses(Fuse::attention)) return materialised_attention_gradient(block);
   const TemporaryBuffers& temporaries = buffers_.temporaries;
-  // One of the gradient's five GEMMs computes the scores again, which the model does not need.
-  constexpr double share_of_gradients = 4.0 / 5;
   const std::vector<SequenceGroup> groups = shape_.groups_of_attention();
   for (const SequenceGroup& group : groups) {
     launch<kernels::AttentionGradient>(
@@ -129,7 +127,7 @@ void TransformerBlocks::attention_gradient(const BlockBuffers& block) {
          StepBuilder::Operand::from(temporaries.attention_scratch, 0),
          rows_of(group, temporaries.d_qkv, 3 * shape_.hidden)},
         shape_.attention_gradient);
-    builder_.need_only(share_of_gradients * seen_share(shape_));
+    builder_.need_only(needed_of_attention_gradient * seen_share(shape_));
   }
 }
 

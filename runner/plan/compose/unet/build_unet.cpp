@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The step of a UNet that predicts noise (unet_shape.h). A skip is never concatenated: norms read
-// both images, and the convolution of single pixels is two GEMMs. Attention keeps its probabilities
-// in memory, since the fused kernel is causal. Gradients overwrite activations: that of what a
-// convolution or a linear layer read what it read, once the gradient of its weights is known, and
-// that of a skip the output of the layer that read it.
+// both images, and the convolution of single pixels is two GEMMs. Attention is fused (launch.fuse)
+// where tensor cores serve its heads, and elsewhere keeps its probabilities in memory. Gradients
+// overwrite activations: that of what a convolution or a linear layer read what it read, once the
+// gradient of its weights is known, and that of a skip the output of the layer that read it.
 //
 // With checkpoints (memory.checkpoint), layers form segments, which end with a skip at the latest.
 // A segment keeps its input and the statistics of its norms; all other buffers of a layer are
@@ -40,6 +40,7 @@ struct UnetLayerBuffers {
   int statistics1 = 0, statistics2 = 0;  // of the norms
   int inner = 0, normed2 = 0;            // residual: what the second norm reads, and its result
   int heads = 0, probabilities = 0;      // attention: of queries, keys and values
+  int qkv = 0, log_sums = 0;             // fused attention: in place of these two
   int attended = 0;                      // attention: the projection's input
   int doubled = 0;                       // upsampling: the convolution's input
 };
@@ -165,6 +166,13 @@ class Unet {
                    CheckedSize(norm.shape.samples) * norm.shape.groups * group_norm_numbers);
   }
 
+  bool is_fused(const AttentionShapes& shapes) const {
+    return knobs_.launch.fuse == Fuse::attention &&
+           attention_uses_tensor_cores(shapes.packed(), knobs_.model.dtype);
+  }
+  // Without a knob of its own, cuDNN's gradient has a transformer's scratch.
+  std::int64_t most_scratch() const { return knobs_.model.attention_workspace_bytes; }
+
   bool has_checkpoints() const { return knobs_.memory.checkpoint_every > 0; }
   bool recomputes_norms() const {
     return knobs_.memory.checkpoint_every == MemoryKnobs::checkpoint_norms;
@@ -204,9 +212,15 @@ class Unet {
     }
     if (const auto* attention = std::get_if<UnetAttention>(&layer.what)) {
       all.push_back({&Buffers::normed1, ".group_norm", elements});
-      all.push_back({&Buffers::heads, " heads", 3 * elements});
-      all.push_back({&Buffers::probabilities, " probabilities",
-                     AttentionShapes(*attention).score_elements()});
+      const AttentionShapes shapes(*attention);
+      if (is_fused(shapes)) {
+        all.push_back({&Buffers::qkv, " qkv", 3 * elements});
+        all.push_back({&Buffers::log_sums, " log sums",
+                       CheckedSize(shapes.rows()) * shapes.heads * word_bytes / element_bytes()});
+      } else {
+        all.push_back({&Buffers::heads, " heads", 3 * elements});
+        all.push_back({&Buffers::probabilities, " probabilities", shapes.score_elements()});
+      }
       all.push_back({&Buffers::attended, " attended", elements});
     }
     if (const auto* up = std::get_if<UnetUpsample>(&layer.what))
@@ -266,7 +280,7 @@ class Unet {
   }
 
   void add_temporaries() {
-    CheckedSize stream = outputs_of(parameters_.conv_in()), packed, scores;
+    CheckedSize stream = outputs_of(parameters_.conv_in()), packed, split, scores, scratch;
     CheckedSize channels, partials, columns;
     const auto raise = [](CheckedSize& to, CheckedSize size) { to = std::max(to, size); };
     const auto raise_partials = [&](std::int64_t rows, std::int64_t width) {
@@ -280,8 +294,15 @@ class Unet {
       raise(stream, elements_of(layer));
       raise_partials(layer.pixels, layer.channels);
       if (const auto* attention = std::get_if<UnetAttention>(&layer.what)) {
+        const AttentionShapes shapes(*attention);
         raise(packed, elements_of(layer));
-        raise(scores, AttentionShapes(*attention).score_elements());
+        if (is_fused(shapes)) {
+          raise(scratch, attention_gradient_scratch_bytes(shapes.packed(), knobs_.model.dtype,
+                                                          most_scratch()));
+        } else {
+          raise(split, elements_of(layer));
+          raise(scores, shapes.score_elements());
+        }
         raise_partials(layer.pixels, 3 * layer.channels);
       }
       if (const auto* up = std::get_if<UnetUpsample>(&layer.what))
@@ -297,8 +318,11 @@ class Unet {
     block_time_ = numbers("time of a block", CheckedSize(samples()) * channels);
     qkv_ = numbers("qkv", 3 * packed);
     merged_ = numbers("merged heads", packed);
-    head_gradients_ = numbers("head gradients", 3 * packed);
-    score_gradients_ = numbers("score gradients", scores);
+    if (split > 0) {
+      head_gradients_ = numbers("head gradients", 3 * split);
+      score_gradients_ = numbers("score gradients", scores);
+    }
+    if (scratch > 0) attention_scratch_ = add("attention scratch", scratch);
     gradient_ = numbers("stream gradient", stream);
     other_gradient_ = numbers("other stream gradient", stream);
     if (knobs_.model.layout_copies) nchw_ = numbers("NCHW", stream);
@@ -522,14 +546,9 @@ class Unet {
     return Operand::from(heads, index * shapes.rows() * shapes.channels);
   }
 
-  void forward(const UnetAttention& attention, std::size_t layer) {
-    const UnetLayerBuffers& buffers = layers_[layer];
-    const std::string& name = parameters_.layers()[layer].name;
-    const AttentionShapes shapes(attention);
+  void attend_by_gemms(const std::string& name, const AttentionShapes& shapes,
+                       const UnetLayerBuffers& buffers) {
     const auto of = [&](std::int64_t index) { return part(buffers.heads, shapes, index); };
-    norm(attention.norm, input_of(layer), {}, buffers.statistics1, buffers.normed1, false);
-    linear(attention.qkv, shapes.rows(), 3 * shapes.channels, shapes.channels, buffers.normed1,
-           qkv_);
     launch<kernels::SplitHeads>(name + ": split heads", shapes.packed(),
                                 {from(qkv_), whole(buffers.heads)}, {.parts = 3});
     launch<kernels::Matmul>(name + ": scores", shapes.scores(),
@@ -541,6 +560,22 @@ class Unet {
                             {whole(buffers.probabilities), of(2), from(merged_)});
     launch<kernels::MergeHeads>(name + ": merge heads", shapes.packed(),
                                 {from(merged_), whole(buffers.attended)});
+  }
+
+  void forward(const UnetAttention& attention, std::size_t layer) {
+    const UnetLayerBuffers& buffers = layers_[layer];
+    const std::string& name = parameters_.layers()[layer].name;
+    const AttentionShapes shapes(attention);
+    const int qkv = is_fused(shapes) ? buffers.qkv : qkv_;
+    norm(attention.norm, input_of(layer), {}, buffers.statistics1, buffers.normed1, false);
+    linear(attention.qkv, shapes.rows(), 3 * shapes.channels, shapes.channels, buffers.normed1,
+           qkv);
+    if (is_fused(shapes))
+      launch<kernels::Attention>(name + ": attention", shapes.packed(),
+                                 {whole(qkv), whole(buffers.attended), whole(buffers.log_sums)},
+                                 {.causal = false});
+    else
+      attend_by_gemms(name, shapes, buffers);
     if (builder_.computes_again() && ends_segment(layer)) return;
     launch<kernels::Matmul>(
         tensor_name(attention.projection), {shapes.rows(), shapes.channels, shapes.channels},
@@ -703,14 +738,11 @@ class Unet {
     std::swap(gradient_, other_gradient_);
   }
 
-  void backward(const UnetAttention& attention, std::size_t layer) {
-    const UnetLayerBuffers& buffers = layers_[layer];
-    const std::string& name = parameters_.layers()[layer].name;
-    const AttentionShapes shapes(attention);
+  // Turns the gradient of the merged heads into that of qkv.
+  void attention_gradient_by_gemms(const std::string& name, const AttentionShapes& shapes,
+                                   const UnetLayerBuffers& buffers) {
     const auto of = [&](std::int64_t index) { return part(buffers.heads, shapes, index); };
     const auto d_of = [&](std::int64_t index) { return part(head_gradients_, shapes, index); };
-    linear_gradient(attention.projection, shapes.rows(), shapes.channels, shapes.channels,
-                    buffers.attended, gradient_, buffers.attended);
     launch<kernels::SplitHeads>(name + ": split heads of the gradient", shapes.packed(),
                                 {from(buffers.attended), from(merged_)});
     launch<kernels::Matmul>(name + ": value gradient", shapes.values(),
@@ -727,6 +759,25 @@ class Unet {
                             {from(score_gradients_), of(0), d_of(1)}, transposed_by);
     launch<kernels::MergeHeads>(name + ": merge heads of the gradient", shapes.packed(),
                                 {from(head_gradients_), from(qkv_)}, {.parts = 3});
+  }
+
+  // The fused gradient reads what the projection read, so its gradient does not overwrite that.
+  void backward(const UnetAttention& attention, std::size_t layer) {
+    const UnetLayerBuffers& buffers = layers_[layer];
+    const std::string& name = parameters_.layers()[layer].name;
+    const AttentionShapes shapes(attention);
+    linear_gradient(attention.projection, shapes.rows(), shapes.channels, shapes.channels,
+                    buffers.attended, gradient_, is_fused(shapes) ? merged_ : buffers.attended);
+    if (is_fused(shapes)) {
+      launch<kernels::AttentionGradient>(
+          name + ": attention gradient", shapes.packed(),
+          {whole(buffers.qkv), whole(buffers.attended), from(merged_), whole(buffers.log_sums),
+           from(attention_scratch_), from(qkv_)},
+          {.most_scratch = most_scratch(), .causal = false});
+      builder_.need_only(needed_of_attention_gradient);
+    } else {
+      attention_gradient_by_gemms(name, shapes, buffers);
+    }
     norm_again(attention.norm, input_of(layer), {}, buffers.statistics1, buffers.normed1, false);
     linear_gradient(attention.qkv, shapes.rows(), 3 * shapes.channels, shapes.channels,
                     buffers.normed1, qkv_, buffers.normed1);
@@ -764,7 +815,7 @@ class Unet {
   std::vector<int> skip_gradients_;   // one for each of the skips
   int first_ = 0, partials_ = 0, means_ = 0, column_partials_ = 0;
   int block_time_ = 0;
-  int qkv_ = 0, merged_ = 0, head_gradients_ = 0, score_gradients_ = 0;
+  int qkv_ = 0, merged_ = 0, head_gradients_ = 0, score_gradients_ = 0, attention_scratch_ = 0;
   int gradient_ = 0;        // of the stream between layers
   int other_gradient_ = 0;  // of what a layer computes inside; and its shortcut
   int nchw_ = 0;            // a copy of what a convolution made

@@ -70,6 +70,35 @@ TEST(Unet, LaunchesConvolutionsNormsAndGemms) {
   EXPECT_EQ(find_race(plan), std::nullopt);
 }
 
+// Without fusion, or where heads are no width of tensor cores, attention is GEMMs and a softmax.
+// The heads of a width of 16 are 32 wide in the third level, and 64 in the middle.
+TEST(Unet, FusesAttentionIn16BitsWhereTensorCoresServeItsHeads) {
+  const auto with = [](DType dtype, Fuse fuse, std::int64_t width) {
+    Knobs knobs = usual_unet();
+    knobs.model.dtype = dtype;
+    knobs.model.width = width;
+    knobs.launch.fuse = fuse;
+    return plan_of(knobs);
+  };
+  const StepPlan fused = with(DType::bf16, Fuse::attention, usual_unet_width);
+  const StepPlan by_gemms = with(DType::bf16, Fuse::none, usual_unet_width);
+  const auto expect = [](const StepPlan& plan, std::int64_t launches, std::int64_t softmaxes) {
+    EXPECT_EQ(launches_of(plan, "attention"), launches);
+    EXPECT_EQ(launches_of(plan, "attention_gradient"), launches);
+    EXPECT_EQ(launches_of(plan, "softmax"), softmaxes);
+    EXPECT_EQ(launches_of(plan, "softmax_gradient"), softmaxes);
+    EXPECT_EQ(find_race(plan), std::nullopt);
+  };
+  expect(fused, 6, 0);
+  expect(by_gemms, 0, 6);
+  expect(with(DType::bf16, Fuse::pointwise, usual_unet_width), 0, 6);
+  expect(with(DType::fp32, Fuse::attention, usual_unet_width), 0, 6);
+  expect(with(DType::fp16, Fuse::attention, 16), 1, 5);
+  EXPECT_EQ(facts_of(fused).model_flops, facts_of(by_gemms).model_flops);
+  EXPECT_LT(value(fused, Metric::peak_live), value(by_gemms, Metric::peak_live));
+  EXPECT_EQ(fused.operations.size() + 6 * (5 - 1 + 7 - 1), by_gemms.operations.size());
+}
+
 // A concatenation is two operands of a norm.
 TEST(Unet, ReadsEverySkipOnceBesideTheStream) {
   const UnetParameters parameters(usual_unet());
