@@ -197,7 +197,7 @@ std::vector<TrialRecipe> make_recipes() {
                                        become_probabilities<false>),
       recipe<kernels::MergeHeads>(sequences_of_heads(), {{1}, {3}}),
       recipe<kernels::Attention>(sequences_of_heads(), {{true}, {false}}),
-      recipe<kernels::AttentionGradient>(sequences_of_heads(), {{0, true}, {0, false}}, {}, attend),
+      recipe<kernels::AttentionGradient>(sequences_of_heads(), {{}, {.causal = false}}, {}, attend),
       recipe<kernels::BiasActivation>(matrices, {{false}, {true}}),
       recipe<kernels::Relu>(matrices),
       recipe<kernels::ReluGradient>(matrices),
