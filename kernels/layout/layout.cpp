@@ -31,7 +31,9 @@ void change_layout_reference(const CallOf<kernels::ChangeLayout>& call) {
 }  // namespace
 
 std::vector<Kernel> layout_kernels() {
-  return {row<kernels::ChangeLayout, change_layout_reference>(change_layout_operands, no_flops)};
+  // The 212 copies of a ResNet-50's step on 64 images took an H200 4.75 ms.
+  return {row<kernels::ChangeLayout, change_layout_reference>(change_layout_operands, no_flops, {},
+                                                              {.share_of_rate = 0.63})};
 }
 
 }  // namespace stepgate
