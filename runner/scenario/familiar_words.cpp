@@ -153,6 +153,7 @@ constexpr std::array rows{
     FamiliarWord{"learning rate, lr, scheduler, weight_decay, beta", "",
                  "a step here has fixed rates, since they cost no time; leave it out"},
     // How kernels are launched.
+    FamiliarWord{"epilogue, gelu_aux, fused gelu, fused mlp", "launch.fuse = \"epilogue\""},
     FamiliarWord{"torch.compile, compile, inductor, triton, jit, fusion, fuse",
                  "launch.fuse, launch.via"},
     FamiliarWord{"cuda graph, cudagraphs, CUDAGraph, reduce-overhead, make_graphed_callables",

@@ -97,6 +97,7 @@ TEST(FamiliarWords, LeadFirstToTheOneThatIsMeant) {
       {"UNet", "model.kind = \"unet\""},
       {"memory_format", "model.layout_copies"},
       {"channels_last", "model.layout_copies"},
+      {"fused_mlp", "launch.fuse = \"epilogue\""},
       {".contiguous()", "model.layout_copies"},
       {"channels", "model.width"},
       {"in_chans", "model.image_channels"},
