@@ -64,7 +64,7 @@ TEST(KernelTime, OfAttentionsGradientIsShorterWhereItsSumsHaveAnyOrder) {
     gradient.attributes = kernels::AttentionGradient::Attributes{.any_order = any_order};
     return seconds(arithmetic_only(), gradient);
   };
-  EXPECT_NEAR(time_in(false) / time_in(true), 1.6, 1e-3);
+  EXPECT_NEAR(time_in(false) / time_in(true), 0.34 / 0.25, 1e-3);
 }
 
 TEST(KernelTime, OfAGemmThatSparesMultiprocessorsIsThatOfItsWavesOnTheOthers) {
