@@ -12,7 +12,7 @@ rotary positions, a SwiGLU of one GEMM for gate and up, a tied head and no biase
 weights, random tokens, no dropout. In PyTorch that is autocast, fused AdamW, scaled_dot_product_attention and
 torch.compile, also with its CUDA graphs where steps are short; in stepgate a scenario with a graph, there also without. Every measurement is a
 process of its own, and the two take turns, so that the clocks of the GPU are the same for both; a figure is the median
-over the turns of the faster way. stepgate's GEMMs take the fastest algorithm that it measures ("autotune"), or with
+over the turns of the faster way. stepgate's GEMMs take the fastest algorithm that it measures ("autotune"), a GPT's gelu as their epilogue, or with
 --heuristic also those that cuBLASLt names first, as PyTorch's do. A transformer has a second figure, with the sums of
 attention's gradient in any order, as PyTorch's have by default; stepgate's own default is a fixed order, and only --any-order
 lets the faster of the two be the first figure. With --drawn, as many transformers are drawn at random, and the seed that
