@@ -454,7 +454,6 @@ class ScenarioReader {
       if (!places.contains("model.layers")) model.layers = usual_unet_layers;
       if (!places.contains("model.width")) model.width = usual_unet_width;
       if (!places.contains("model.image")) model.image = usual_unet_image;
-      if (!places.contains("launch.fuse")) settings.knobs.launch.fuse = Fuse::pointwise;
     }
     if (is_resnet(settings.knobs)) {
       if (!places.contains("optim.kind")) settings.knobs.optim.kind = OptimKind::momentum;

@@ -125,16 +125,6 @@ TEST(ReadScenario, GivesVariantsAMarginOfTheirOwnThatIsNoPartOfTheStep) {
   EXPECT_DOUBLE_EQ(all.variants[1].gate.margin.value(), 0.025);
 }
 
-TEST(ReadScenario, FusesTheAttentionOfAUnetWhereItIsAskedFor) {
-  const Scenario scenario = scenario_of(
-      "claim = \"c\"\nmodel = { kind = \"unet\", dtype = \"bf16\" }\n[variant.a]\n[variant.b]\n"
-      "launch.fuse = \"attention\"\n[variant.c]\nmodel.kind = \"transformer\"\n[expect]\n"
-      "x = \"a.host_waits_per_step == 0\"\n");
-  EXPECT_EQ(scenario.variants[0].knobs.launch.fuse, Fuse::pointwise);
-  EXPECT_EQ(scenario.variants[1].knobs.launch.fuse, Fuse::attention);
-  EXPECT_EQ(scenario.variants[2].knobs.launch.fuse, Fuse::attention);
-}
-
 TEST(ReadScenario, AppliesOverridesLastAndToEveryVariant) {
   const Scenario scenario = scenario_of(
       good, {"batch.size=128", "sync.where=phase", "measure.rounds=3", "transfer.blocking=true"});
