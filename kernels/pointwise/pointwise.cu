@@ -10,48 +10,82 @@
 namespace stepgate {
 namespace {
 
-template <class Number>
-struct AddOnDevice {
-  const Number* x;
-  const Number* branch;
-  Number* sum;
+// Applies Functor to the inputs' numbers at each place. The output may be an input.
+template <class Functor, class Number, int inputs>
+struct MapOnDevice {
+  const Number* from[inputs];
+  Number* to;
 
   template <int count>
   struct Inputs {
-    Pack<Number, count> x, branch;
+    Pack<Number, count> packs[inputs];
   };
 
   template <int count>
   __device__ Inputs<count> read(std::int64_t first) const {
-    return {load<count>(x, first), load<count>(branch, first)};
+    Inputs<count> read;
+#pragma unroll
+    for (int i = 0; i < inputs; ++i) read.packs[i] = load<count>(from[i], first);
+    return read;
   }
 
   template <int count>
-  __device__ void finish(std::int64_t first, Inputs<count> inputs) const {
+  __device__ void finish(std::int64_t first, const Inputs<count>& read) const {
+    Pack<Number, count> results;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      inputs.x.values[i] =
-          from_float<Number>(to_float(inputs.x.values[i]) + to_float(inputs.branch.values[i]));
+      if constexpr (inputs == 1) {
+        results.values[i] = from_float<Number>(Functor{}(number_of(read.packs[0], i)));
+      } else {
+        results.values[i] =
+            from_float<Number>(Functor{}(number_of(read.packs[0], i), number_of(read.packs[1], i)));
+      }
     }
-    store<count>(sum, first, inputs.x);
+    store<count>(to, first, results);
   }
+
+  template <int count>
+  __device__ void apply(std::int64_t first) const {
+    finish(first, read<count>(first));
+  }
+};
+
+// A thread of a streaming kernel reads two packs before it writes, for large tensors; one of an
+// elementwise kernel reads one, so that small tensors have more threads.
+enum class Threads { stream, elementwise };
+
+// Prepares a kernel whose operands are its inputs and then its output, as large as each other.
+template <class Functor, int inputs, Threads threads>
+Launch prepare_map(std::string_view kernel, const MatrixShape& shape, DType dtype) {
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    constexpr int count = access_bytes / sizeof(Number);
+    return [kernel, elements = elements_of(shape)](void* const* buffers, cudaStream_t stream) {
+      MapOnDevice<Functor, Number, inputs> element{};
+      bool aligned = true;
+      for (int i = 0; i < inputs; ++i) {
+        element.from[i] = static_cast<const Number*>(buffers[i]);
+        aligned = aligned && aligned_to_access(element.from[i]);
+      }
+      element.to = static_cast<Number*>(buffers[inputs]);
+      aligned = aligned && aligned_to_access(element.to);
+      if constexpr (threads == Threads::stream)
+        launch_stream<count>(kernel, elements, element, aligned, stream);
+      else
+        launch_elementwise<count>(kernel, elements, element, aligned, stream);
+    };
+  });
+}
+
+struct AddFunctor {
+  __device__ float operator()(float x, float branch) const { return x + branch; }
 };
 
 }  // namespace
 
 Launch kernels::Add::prepare(const Shape& shape, DType dtype, const Attributes&,
                              const LaunchContext&) {
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
-    constexpr int count = access_bytes / sizeof(Number);
-    return [shape](void* const* buffers, cudaStream_t stream) {
-      const AddOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
-                                        static_cast<const Number*>(buffers[1]),
-                                        static_cast<Number*>(buffers[2])};
-      launch_stream<count>("add", shape.rows * shape.columns, element,
-                           aligned_to_access(element.x, element.branch, element.sum), stream);
-    };
-  });
+  return prepare_map<AddFunctor, 2, Threads::stream>(name, shape, dtype);
 }
 
 namespace {
@@ -474,51 +508,11 @@ __device__ __forceinline__ float gelu_slope_at(float x) {
   return fmaf(x * s * (1.0f - s), fmaf(quadratic, x * x, linear), s);
 }
 
-template <class Number>
-struct GeluOnDevice {
-  const Number* x;
-  Number* y;
-
-  template <int count>
-  __device__ Pack<Number, count> read(std::int64_t first) const {
-    return load<count>(x, first);
-  }
-
-  template <int count>
-  __device__ void finish(std::int64_t first, Pack<Number, count> pack) const {
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      pack.values[i] = from_float<Number>(gelu(to_float(pack.values[i])));
-    }
-    store<count>(y, first, pack);
-  }
+struct GeluFunctor {
+  __device__ float operator()(float x) const { return gelu(x); }
 };
-
-template <class Number>
-struct GeluGradientOnDevice {
-  const Number* x;
-  const Number* d_y;
-  Number* d_x;
-
-  template <int count>
-  struct Inputs {
-    Pack<Number, count> x, d_y;
-  };
-
-  template <int count>
-  __device__ Inputs<count> read(std::int64_t first) const {
-    return {load<count>(x, first), load<count>(d_y, first)};
-  }
-
-  template <int count>
-  __device__ void finish(std::int64_t first, Inputs<count> inputs) const {
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      inputs.x.values[i] = from_float<Number>(to_float(inputs.d_y.values[i]) *
-                                              gelu_slope_at(to_float(inputs.x.values[i])));
-    }
-    store<count>(d_x, first, inputs.x);
-  }
+struct GeluGradientFunctor {
+  __device__ float operator()(float x, float d_y) const { return d_y * gelu_slope_at(x); }
 };
 
 // Processes the matrix as one flat array, so that rows of any length keep 16-byte accesses; a pack
@@ -575,31 +569,12 @@ struct BiasGeluOnDevice {
 
 Launch kernels::Gelu::prepare(const Shape& shape, DType dtype, const Attributes&,
                               const LaunchContext&) {
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
-    constexpr int count = access_bytes / sizeof(Number);
-    return [shape](void* const* buffers, cudaStream_t stream) {
-      const GeluOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
-                                         static_cast<Number*>(buffers[1])};
-      launch_stream<count>("gelu", shape.rows * shape.columns, element,
-                           aligned_to_access(element.x, element.y), stream);
-    };
-  });
+  return prepare_map<GeluFunctor, 1, Threads::stream>(name, shape, dtype);
 }
 
 Launch kernels::GeluGradient::prepare(const Shape& shape, DType dtype, const Attributes&,
                                       const LaunchContext&) {
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
-    constexpr int count = access_bytes / sizeof(Number);
-    return [shape](void* const* buffers, cudaStream_t stream) {
-      const GeluGradientOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
-                                                 static_cast<const Number*>(buffers[1]),
-                                                 static_cast<Number*>(buffers[2])};
-      launch_stream<count>("gelu_gradient", shape.rows * shape.columns, element,
-                           aligned_to_access(element.x, element.d_y, element.d_x), stream);
-    };
-  });
+  return prepare_map<GeluGradientFunctor, 2, Threads::stream>(name, shape, dtype);
 }
 
 Launch kernels::BiasGelu::prepare(const Shape& shape, DType dtype, const Attributes&,
@@ -630,145 +605,42 @@ __device__ __forceinline__ float logistic(float x) {
   return __fdividef(1.0f, 1.0f + __expf(-x));
 }
 
-template <class Number>
-struct SiluOnDevice {
-  const Number* x;
-  Number* y;
-
-  template <int count>
-  __device__ void apply(std::int64_t first) const {
-    auto pack = load<count>(x, first);
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const float value = to_float(pack.values[i]);
-      pack.values[i] = from_float<Number>(value * logistic(value));
-    }
-    store<count>(y, first, pack);
+struct SiluFunctor {
+  __device__ float operator()(float x) const { return x * logistic(x); }
+};
+struct SiluGradientFunctor {
+  __device__ float operator()(float x, float d_y) const {
+    const float s = logistic(x);
+    return d_y * s * fmaf(x, 1.0f - s, 1.0f);
   }
 };
-
-template <class Number>
-struct SiluGradientOnDevice {
-  const Number* x;
-  const Number* d_y;
-  Number* d_x;
-
-  template <int count>
-  __device__ void apply(std::int64_t first) const {
-    const auto numbers = load<count>(x, first);
-    auto gradient = load<count>(d_y, first);
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const float value = to_float(numbers.values[i]), s = logistic(value);
-      gradient.values[i] =
-          from_float<Number>(to_float(gradient.values[i]) * s * fmaf(value, 1.0f - s, 1.0f));
-    }
-    store<count>(d_x, first, gradient);
-  }
+struct ReluFunctor {
+  __device__ float operator()(float x) const { return x < 0.0f ? 0.0f : x; }
+};
+struct ReluGradientFunctor {
+  __device__ float operator()(float y, float d_y) const { return y > 0.0f ? d_y : 0.0f; }
 };
 
 }  // namespace
 
 Launch kernels::Silu::prepare(const Shape& shape, DType dtype, const Attributes&,
                               const LaunchContext&) {
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
-    constexpr int count = access_bytes / sizeof(Number);
-    return [elements = elements_of(shape)](void* const* buffers, cudaStream_t stream) {
-      const SiluOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
-                                         static_cast<Number*>(buffers[1])};
-      launch_elementwise<count>(name, elements, element, aligned_to_access(element.x, element.y),
-                                stream);
-    };
-  });
+  return prepare_map<SiluFunctor, 1, Threads::elementwise>(name, shape, dtype);
 }
 
 Launch kernels::SiluGradient::prepare(const Shape& shape, DType dtype, const Attributes&,
                                       const LaunchContext&) {
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
-    constexpr int count = access_bytes / sizeof(Number);
-    return [elements = elements_of(shape)](void* const* buffers, cudaStream_t stream) {
-      const SiluGradientOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
-                                                 static_cast<const Number*>(buffers[1]),
-                                                 static_cast<Number*>(buffers[2])};
-      launch_elementwise<count>(name, elements, element,
-                                aligned_to_access(element.x, element.d_y, element.d_x), stream);
-    };
-  });
+  return prepare_map<SiluGradientFunctor, 2, Threads::elementwise>(name, shape, dtype);
 }
-
-namespace {
-
-// y may be x.
-template <class Number>
-struct ReluOnDevice {
-  const Number* x;
-  Number* y;
-
-  template <int count>
-  __device__ void apply(std::int64_t first) const {
-    auto pack = load<count>(x, first);
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      if (to_float(pack.values[i]) < 0.0f) pack.values[i] = from_float<Number>(0.0f);
-    }
-    store<count>(y, first, pack);
-  }
-};
-
-}  // namespace
 
 Launch kernels::Relu::prepare(const Shape& shape, DType dtype, const Attributes&,
                               const LaunchContext&) {
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
-    constexpr int count = access_bytes / sizeof(Number);
-    return [elements = elements_of(shape)](void* const* buffers, cudaStream_t stream) {
-      const ReluOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
-                                         static_cast<Number*>(buffers[1])};
-      launch_elementwise<count>(name, elements, element, aligned_to_access(element.x, element.y),
-                                stream);
-    };
-  });
+  return prepare_map<ReluFunctor, 1, Threads::elementwise>(name, shape, dtype);
 }
-
-namespace {
-
-// dx may be dy, so no pointer is `__restrict__`: each thread loads its pack before it stores it.
-template <class Number>
-struct ReluGradientOnDevice {
-  const Number* y;
-  const Number* dy;
-  Number* dx;
-
-  template <int count>
-  __device__ void apply(std::int64_t first) const {
-    const auto activation = load<count>(y, first);
-    auto gradient = load<count>(dy, first);
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      if (!(to_float(activation.values[i]) > 0.0f)) gradient.values[i] = from_float<Number>(0.0f);
-    }
-    store<count>(dx, first, gradient);
-  }
-};
-
-}  // namespace
 
 Launch kernels::ReluGradient::prepare(const Shape& shape, DType dtype, const Attributes&,
                                       const LaunchContext&) {
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
-    constexpr int count = access_bytes / sizeof(Number);
-    return [elements = shape.rows * shape.columns](void* const* buffers, cudaStream_t stream) {
-      const ReluGradientOnDevice<Number> element{static_cast<const Number*>(buffers[0]),
-                                                 static_cast<const Number*>(buffers[1]),
-                                                 static_cast<Number*>(buffers[2])};
-      launch_elementwise<count>("relu_gradient", elements, element,
-                                aligned_to_access(element.y, element.dy, element.dx), stream);
-    };
-  });
+  return prepare_map<ReluGradientFunctor, 2, Threads::elementwise>(name, shape, dtype);
 }
 
 namespace {
