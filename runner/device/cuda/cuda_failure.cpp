@@ -17,7 +17,8 @@ using namespace cuda_codes;
 
 constexpr std::string_view look_for_kernel =
     "a kernel did something that it must not, and not always the one at which it shows: run this "
-    "scenario alone under compute-sanitizer, and look for an Xid in the log of the machine";
+    "scenario alone under `compute-sanitizer --target-processes application-only`, and look for an "
+    "Xid in the log of the machine";
 constexpr std::string_view look_at_hardware =
     "its hardware reports a fault that it could not mend: look at `nvidia-smi -q` and for an Xid "
     "in the log of the machine, and reset the GPU";

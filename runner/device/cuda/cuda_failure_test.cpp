@@ -23,7 +23,8 @@ TEST(CudaFailure, OfALostDeviceIsOneSentenceWithWhatToDo) {
             "cudaErrorLaunchFailure: unspecified launch failure; the device answers every call of "
             "this process with that error from now on; a kernel did something that it must not, "
             "and not always the one at which it shows: run this scenario alone under "
-            "compute-sanitizer, and look for an Xid in the log of the machine");
+            "`compute-sanitizer --target-processes application-only`, and look for an Xid in the "
+            "log of the machine");
 }
 
 TEST(CudaFailure, IsNamedOnce) {
