@@ -14,10 +14,10 @@
 namespace stepgate {
 namespace {
 
-constexpr auto packed_qkv = [](const auto& s) { return 3 * elements_of(s); };
+constexpr auto packed_qkv = [](const auto& s) { return s.rows * qkv_columns(s); };
 constexpr auto sums_of_heads = [](const auto& s) { return s.rows * s.heads; };
 constexpr auto scratch_bytes =
-    [](const PackedHeadsShape& shape, DType dtype,
+    [](const AttentionShape& shape, DType dtype,
        const kernels::AttentionGradient::Attributes& told) -> CheckedSize {
   return attention_gradient_scratch_bytes(shape, dtype, told.most_scratch, told.order());
 };
@@ -51,15 +51,29 @@ constexpr auto twice_seen = [](const auto& s, bool causal) {
   return causal ? s.tokens + 1 : 2 * s.tokens;
 };
 
+// The places of a head of queries, and of the keys and values that it meets, in rows of q | k | v.
+struct QkvColumns {
+  HeadColumns q, k, v;
+
+  QkvColumns(const AttentionShape& shape, std::int64_t head) {
+    const std::int64_t width = shape.columns / shape.heads, row = qkv_columns(shape);
+    const std::int64_t kv_head = head / (shape.heads / shape.kv_heads);
+    q = {head * width, row};
+    k = {(shape.heads + kv_head) * width, row};
+    v = {(shape.heads + shape.kv_heads + kv_head) * width, row};
+  }
+};
+
 void attention_reference(const CallOf<kernels::Attention>& call) {
   const PackedHeads heads(call.shape);
   auto* log_sums = static_cast<float*>(call.buffers[2]);
   std::vector<double> scores;
   for (std::int64_t s = 0; s < heads.sequences; ++s) {
     for (std::int64_t h = 0; h < heads.heads; ++h) {
-      const HeadNumbers q = heads.read(call.buffers[0], call.dtype, s, h, 0, 3);
-      const HeadNumbers k = heads.turned(heads.read(call.buffers[0], call.dtype, s, h, 1, 3));
-      const HeadNumbers v = heads.read(call.buffers[0], call.dtype, s, h, 2, 3);
+      const QkvColumns at(call.shape, h);
+      const HeadNumbers q = heads.read(call.buffers[0], call.dtype, s, at.q);
+      const HeadNumbers k = heads.turned(heads.read(call.buffers[0], call.dtype, s, at.k));
+      const HeadNumbers v = heads.read(call.buffers[0], call.dtype, s, at.v);
       HeadNumbers out(q.size());
       for (std::int64_t token = 0; token < heads.tokens; ++token) {
         const std::int64_t seen = seen_by(token, heads, call.attributes.causal);
@@ -71,7 +85,7 @@ void attention_reference(const CallOf<kernels::Attention>& call) {
           heads.add(out, token, scores[other], v, other);
         }
       }
-      heads.write(out, call.buffers[1], call.dtype, s, h, 0, 1);
+      heads.write(out, call.buffers[1], call.dtype, s, heads.columns(h));
     }
   }
 }
@@ -93,12 +107,11 @@ struct HeadGradient {
   HeadNumbers q, k, v;
 };
 
-HeadGradient gradient_of(const PackedHeads& heads, bool causal, const Head& head,
-                         const float* log_sums) {
+// Adds the gradient of one head of queries to that of its keys and values, which others may share.
+void add_gradient(const PackedHeads& heads, bool causal, const Head& head, const float* log_sums,
+                  HeadGradient& d) {
   const HeadNumbers k_turned = heads.turned(head.k);
   const HeadNumbers v_turned = heads.turned(head.v);
-  HeadGradient d{HeadNumbers(head.q.size()), HeadNumbers(head.q.size()),
-                 HeadNumbers(head.q.size())};
   std::vector<double> scores, d_probabilities;
   for (std::int64_t token = 0; token < heads.tokens; ++token) {
     const std::int64_t row = token * heads.width, seen = seen_by(token, heads, causal);
@@ -114,7 +127,6 @@ HeadGradient gradient_of(const PackedHeads& heads, bool causal, const Head& head
       heads.add(d.k, other, d_score, head.q, token);
     }
   }
-  return d;
 }
 
 void attention_gradient_reference(const CallOf<kernels::AttentionGradient>& call) {
@@ -122,17 +134,24 @@ void attention_gradient_reference(const CallOf<kernels::AttentionGradient>& call
   const DType dtype = call.dtype;
   const void* qkv = call.buffers[0];
   const auto* log_sums = static_cast<const float*>(call.buffers[3]);
+  const std::int64_t sharing = call.shape.heads / call.shape.kv_heads;
   for (std::int64_t s = 0; s < heads.sequences; ++s) {
+    const HeadNumbers zeros(static_cast<std::size_t>(heads.tokens * heads.width));
+    HeadGradient d;
     for (std::int64_t h = 0; h < heads.heads; ++h) {
-      const Head head{heads.read(qkv, dtype, s, h, 0, 3), heads.read(qkv, dtype, s, h, 1, 3),
-                      heads.read(qkv, dtype, s, h, 2, 3),
-                      heads.read(call.buffers[1], dtype, s, h, 0, 1),
-                      heads.read(call.buffers[2], dtype, s, h, 0, 1)};
-      const HeadGradient d = gradient_of(heads, call.attributes.causal, head,
-                                         log_sums + (s * heads.heads + h) * heads.tokens);
-      heads.write(d.q, call.buffers[5], dtype, s, h, 0, 3);
-      heads.write(d.k, call.buffers[5], dtype, s, h, 1, 3);
-      heads.write(d.v, call.buffers[5], dtype, s, h, 2, 3);
+      const QkvColumns at(call.shape, h);
+      const Head head{heads.read(qkv, dtype, s, at.q), heads.read(qkv, dtype, s, at.k),
+                      heads.read(qkv, dtype, s, at.v),
+                      heads.read(call.buffers[1], dtype, s, heads.columns(h)),
+                      heads.read(call.buffers[2], dtype, s, heads.columns(h))};
+      d.q = zeros;
+      if (h % sharing == 0) d.k = d.v = zeros;
+      add_gradient(heads, call.attributes.causal, head,
+                   log_sums + (s * heads.heads + h) * heads.tokens, d);
+      heads.write(d.q, call.buffers[5], dtype, s, at.q);
+      if ((h + 1) % sharing != 0) continue;
+      heads.write(d.k, call.buffers[5], dtype, s, at.k);
+      heads.write(d.v, call.buffers[5], dtype, s, at.v);
     }
   }
 }

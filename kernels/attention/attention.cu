@@ -16,15 +16,15 @@ namespace stepgate {
 
 // Grids, limits and attributes that the launchers of attention and of its gradient share.
 
-// One warp processes a row.
-inline unsigned blocks_for_rows(const PackedHeadsShape& shape) {
-  return static_cast<unsigned>(ceiling_quotient(shape.rows * shape.heads, row_warps));
+// One warp processes a row of one of the `heads` heads.
+inline unsigned blocks_for_rows(const AttentionShape& shape, std::int64_t heads) {
+  return static_cast<unsigned>(ceiling_quotient(shape.rows * heads, row_warps));
 }
 
-// One block processes a tile of a head of a sequence.
-inline unsigned blocks_for_tiles(const PackedHeadsShape& shape, int tile_rows) {
-  const std::int64_t heads = shape.rows / shape.tokens * shape.heads;
-  return static_cast<unsigned>(heads * ceiling_quotient(shape.tokens, tile_rows));
+// One block processes a tile of one of the `heads` heads of a sequence.
+inline unsigned blocks_for_tiles(const AttentionShape& shape, std::int64_t heads, int tile_rows) {
+  const std::int64_t tiles = ceiling_quotient(shape.tokens, tile_rows);
+  return static_cast<unsigned>(shape.rows / shape.tokens * heads * tiles);
 }
 
 inline void require_width(const char* kernel, std::int64_t width) {
@@ -98,8 +98,8 @@ struct Operands {
 };
 
 template <class Number>
-Launch plain(const PackedHeadsShape& shape, bool causal) {
-  const unsigned blocks = blocks_for_rows(shape);
+Launch plain(const AttentionShape& shape, bool causal) {
+  const unsigned blocks = blocks_for_rows(shape, shape.heads);
   return [sizes = PackedShape(shape, causal), blocks](void* const* buffers, cudaStream_t stream) {
     const Operands operands(buffers);
     plain_attention<<<blocks, 32 * row_warps, 0, stream>>>(
@@ -110,10 +110,10 @@ Launch plain(const PackedHeadsShape& shape, bool causal) {
 }
 
 template <class Number, int width>
-Launch tiled(const PackedHeadsShape& shape, bool causal, const LaunchContext& context) {
+Launch tiled(const AttentionShape& shape, bool causal, const LaunchContext& context) {
   using Tiles = AttentionTiles<width>;
   require_shared_memory("attention", tiled_attention<Number, width>, Tiles::shared_bytes, context);
-  const unsigned blocks = blocks_for_tiles(shape, Tiles::queries);
+  const unsigned blocks = blocks_for_tiles(shape, shape.heads, Tiles::queries);
   return [sizes = PackedShape(shape, causal), blocks](void* const* buffers, cudaStream_t stream) {
     const Operands operands(buffers);
     require_alignment("attention", operands.qkv, operands.out);
@@ -125,7 +125,7 @@ Launch tiled(const PackedHeadsShape& shape, bool causal, const LaunchContext& co
 }
 
 template <class Number>
-Launch launch_of(const PackedHeadsShape& shape, bool causal, const LaunchContext& context) {
+Launch launch_of(const AttentionShape& shape, bool causal, const LaunchContext& context) {
   const std::int64_t width = shape.columns / shape.heads;
   require_width("attention", width);
   if constexpr (sizeof(Number) == 2) {
@@ -164,29 +164,30 @@ void launch_row_dots(const PackedShape& sizes, void* const* buffers, cudaStream_
 }
 
 template <class Number>
-Launch plain_gradient(const PackedHeadsShape& shape, bool causal) {
-  const unsigned blocks = blocks_for_rows(shape);
+Launch plain_gradient(const AttentionShape& shape, bool causal) {
+  const unsigned query_blocks = blocks_for_rows(shape, shape.heads);
+  const unsigned key_blocks = blocks_for_rows(shape, shape.kv_heads);
   return [=](void* const* buffers, cudaStream_t stream) {
     const PackedShape sizes(shape, causal);
     const auto operands = operands_of<Number>(buffers);
     launch_row_dots<1, 32, Number>(sizes, buffers, stream);
-    plain_query_gradient<<<blocks, 32 * row_warps, 0, stream>>>(sizes, operands);
+    plain_query_gradient<<<query_blocks, 32 * row_warps, 0, stream>>>(sizes, operands);
     check_launch("attention_gradient");
-    plain_key_gradient<<<blocks, 32 * row_warps, 0, stream>>>(sizes, operands);
+    plain_key_gradient<<<key_blocks, 32 * row_warps, 0, stream>>>(sizes, operands);
     check_launch("attention_gradient");
   };
 }
 
 template <class Number, int width>
-Launch tiled_gradient(const PackedHeadsShape& shape, bool causal, const LaunchContext& context) {
+Launch tiled_gradient(const AttentionShape& shape, bool causal, const LaunchContext& context) {
   using Queries = QueryTiles<width>;
   using Keys = KeyTiles<width>;
   auto* const query_gradient = tiled_query_gradient<Number, width>;
   auto* const key_gradient = tiled_key_gradient<Number, width>;
   require_shared_memory("attention_gradient", query_gradient, Queries::shared_bytes, context);
   require_shared_memory("attention_gradient", key_gradient, Keys::shared_bytes, context);
-  const unsigned query_blocks = blocks_for_tiles(shape, Queries::owned);
-  const unsigned key_blocks = blocks_for_tiles(shape, Keys::owned);
+  const unsigned query_blocks = blocks_for_tiles(shape, shape.heads, Queries::owned);
+  const unsigned key_blocks = blocks_for_tiles(shape, shape.kv_heads, Keys::owned);
   return [=](void* const* buffers, cudaStream_t stream) {
     require_alignment("attention_gradient", buffers[0], buffers[1], buffers[2], buffers[5]);
     const PackedShape sizes(shape, causal);
@@ -201,8 +202,7 @@ Launch tiled_gradient(const PackedHeadsShape& shape, bool causal, const LaunchCo
 }
 
 template <class Number>
-Launch gradient_launch_of(const PackedHeadsShape& shape, bool causal,
-                          const LaunchContext& context) {
+Launch gradient_launch_of(const AttentionShape& shape, bool causal, const LaunchContext& context) {
   const std::int64_t width = shape.columns / shape.heads;
   require_width("attention_gradient", width);
   if constexpr (sizeof(Number) == 2) {

@@ -3,13 +3,14 @@
 // only in CUDA builds.
 #pragma once
 
+#include "kernels/attention/attention_shape.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
 // Whether attention's kernels of this project's own multiply with tensor cores.
-constexpr bool attention_uses_tensor_cores(const PackedHeadsShape& shape, DType dtype) {
+constexpr bool attention_uses_tensor_cores(const AttentionShape& shape, DType dtype) {
   const std::int64_t width = shape.columns / shape.heads;
   return is_16_bit(dtype) && (width == 64 || width == 128);
 }
@@ -19,10 +20,10 @@ namespace kernels {
 // Self-attention of packed heads, softmax(Q K^T / sqrt(D)) V, without the matrix of scores in
 // memory (Dao: FlashAttention-2, 2023).
 //   shape     rows = N tokens, whole sequences one behind the other; columns = C = H * D;
-//             tokens = T, the length of a sequence; heads = H
-//   operands  qkv ([N][3C]: a row is q | k | v, head h at columns h * D of each), out ([N][C]),
-//             log_sums (fp32 [N / T][H][T]: natural logarithm of the sum of the exponentials of a
-//             row's scaled scores)
+//             tokens = T, the length of a sequence; heads = H; kv_heads = G
+//   operands  qkv ([N][C + 2 G D]: a row is q | k | v, head h at columns h * D of each; head h of q
+//             meets head h / (H / G) of k and v), out ([N][C]), log_sums (fp32 [N / T][H][T]:
+//             natural logarithm of the sum of the exponentials of a row's scaled scores)
 // A token sees all tokens of its sequence, or where `causal` itself and those before it, (T + 1) /
 // 2 on average. Each is 2 D multiply-adds a head: 4 * N * C * T flops, or 2 * N * C * (T + 1).
 // Softmax counts as nothing. Products in tf32 are those of fp32. In CUDA builds operands must be
@@ -30,7 +31,7 @@ namespace kernels {
 // 128.
 struct Attention {
   static constexpr std::string_view name = "attention";
-  using Shape = PackedHeadsShape;
+  using Shape = AttentionShape;
   struct Attributes {
     static constexpr std::string_view names = "causal";
     bool causal = true;
@@ -40,18 +41,18 @@ struct Attention {
 
 // Gradient of `attention` with respect to qkv, from what the forward launch left: the probabilities
 // are computed again from qkv and log_sums (Dao: FlashAttention-2, 2023, algorithm 2).
-//   shape     as attention's: rows = N, columns = C = H * D, tokens = T, heads = H
-//   operands  qkv ([N][3C]), out ([N][C]), d_out ([N][C]), log_sums (fp32 [N / T][H][T]),
-//             scratch (attention_gradient_scratch_bytes), d_qkv ([N][3C])
+//   shape     as attention's: rows = N, columns = C = H * D, tokens = T, heads = H, kv_heads = G
+//   operands  qkv ([N][C + 2 G D]), out ([N][C]), d_out ([N][C]), log_sums (fp32 [N / T][H][T]),
+//             scratch (attention_gradient_scratch_bytes), d_qkv (as qkv)
 // With P = softmax(S), S = Q K^T / sqrt(D), and r the row dots of d_out and out:
 //   dV = P^T dO;  dS = P (dO V^T - r);  dQ = dS K / sqrt(D);  dK = dS^T Q / sqrt(D)
-// which are five products where the forward has two: flops = 2.5 times attention's. Sums are in an
-// order of the shape alone, unless `any_order` allows cuDNN another one in every launch; our own
-// kernels and the host reference keep theirs. In CUDA builds, what attention.h says of alignment
-// and D.
+// where dK and dV of a shared head are sums over the heads of queries that share it. These are five
+// products where the forward has two: flops = 2.5 times attention's. Sums are in an order of the
+// shape alone, unless `any_order` allows cuDNN another one in every launch; our own kernels and the
+// host reference keep theirs. In CUDA builds, what attention.h says of alignment and D.
 struct AttentionGradient {
   static constexpr std::string_view name = "attention_gradient";
-  using Shape = PackedHeadsShape;
+  using Shape = AttentionShape;
   struct Attributes {
     static constexpr std::string_view names = "most_scratch any_order causal";
     std::int64_t most_scratch = 0;  // bytes that cuDNN may have; 0: our own kernel
@@ -72,14 +73,14 @@ inline constexpr double needed_of_attention_gradient = 4.0 / 5;
 // The number of sequences that cuDNN processes at once. Its scratch has something for each of them,
 // the scores where sums have a fixed order. All launches take equal shares, as large as fit. 0
 // where cuDNN has no such gradient, or one sequence does not fit.
-constexpr std::int64_t sequences_for_cudnn(const PackedHeadsShape& shape, DType dtype,
+constexpr std::int64_t sequences_for_cudnn(const AttentionShape& shape, DType dtype,
                                            std::int64_t most_scratch,
                                            SumOrder order = SumOrder::fixed) {
   if (!suits_cudnn(shape, dtype)) return 0;
   const std::int64_t all = shape.rows / shape.tokens;
   for (std::int64_t parts = 1; parts <= all; ++parts) {
     if (all % parts != 0) continue;
-    PackedHeadsShape share = shape;
+    AttentionShape share = shape;
     share.rows = shape.rows / parts;
     if (cudnn_attention_gradient_scratch(share, order) <= most_scratch) return all / parts;
   }
@@ -88,11 +89,11 @@ constexpr std::int64_t sequences_for_cudnn(const PackedHeadsShape& shape, DType 
 
 // Bytes of the scratch operand: the row dots (one fp32 per token and head), or the bytes that cuDNN
 // needs for its share of the sequences.
-constexpr std::int64_t attention_gradient_scratch_bytes(const PackedHeadsShape& shape, DType dtype,
+constexpr std::int64_t attention_gradient_scratch_bytes(const AttentionShape& shape, DType dtype,
                                                         std::int64_t most_scratch,
                                                         SumOrder order = SumOrder::fixed) {
   const std::int64_t dots = rounded_up(checked(shape).rows * shape.heads * 4, 256);
-  PackedHeadsShape share = shape;
+  AttentionShape share = shape;
   share.rows = sequences_for_cudnn(shape, dtype, most_scratch, order) * shape.tokens;
   const std::int64_t of_cudnn = share.rows > 0 ? cudnn_attention_gradient_scratch(share, order) : 0;
   return dots > of_cudnn ? dots : of_cudnn;

@@ -15,13 +15,21 @@ namespace stepgate {
 // The numbers of a head of one sequence as [T][D].
 using HeadNumbers = std::vector<double>;
 
+// The place of a head in each row.
+struct HeadColumns {
+  std::int64_t first;  // column of the head's first number
+  std::int64_t row;    // numbers of a row
+};
+
 struct PackedHeads {
   std::int64_t tokens;  // of a sequence
   std::int64_t sequences;
   std::int64_t heads;
   std::int64_t width;  // D
 
-  explicit PackedHeads(const PackedHeadsShape& shape)
+  // The shape is that of a kernel with packed heads, such as PackedHeadsShape.
+  template <class Shape>
+  explicit PackedHeads(const Shape& shape)
       : tokens(shape.tokens),
         sequences(shape.rows / shape.tokens),
         heads(shape.heads),
@@ -29,26 +37,25 @@ struct PackedHeads {
 
   double scale() const { return 1 / std::sqrt(static_cast<double>(width)); }
 
-  // Where number [token][0] of a head is in rows of `parts` parts of C numbers each.
-  std::int64_t index(std::int64_t sequence, std::int64_t head, std::int64_t token,
-                     std::int64_t part, std::int64_t parts) const {
-    return ((sequence * tokens + token) * parts + part) * heads * width + head * width;
+  // The place of a head in rows of `parts` parts of C numbers each.
+  HeadColumns columns(std::int64_t head, std::int64_t part = 0, std::int64_t parts = 1) const {
+    return {(part * heads + head) * width, parts * heads * width};
   }
 
-  HeadNumbers read(const void* rows, DType dtype, std::int64_t sequence, std::int64_t head,
-                   std::int64_t part, std::int64_t parts) const {
+  HeadNumbers read(const void* rows, DType dtype, std::int64_t sequence,
+                   const HeadColumns& head) const {
     HeadNumbers numbers;
     for (std::int64_t token = 0; token < tokens; ++token) {
-      const std::int64_t first = index(sequence, head, token, part, parts);
+      const std::int64_t first = (sequence * tokens + token) * head.row + head.first;
       for (std::int64_t i = 0; i < width; ++i) numbers.push_back(number_at(rows, dtype, first + i));
     }
     return numbers;
   }
 
   void write(const HeadNumbers& numbers, void* rows, DType dtype, std::int64_t sequence,
-             std::int64_t head, std::int64_t part, std::int64_t parts) const {
+             const HeadColumns& head) const {
     for (std::int64_t token = 0; token < tokens; ++token) {
-      const std::int64_t first = index(sequence, head, token, part, parts);
+      const std::int64_t first = (sequence * tokens + token) * head.row + head.first;
       for (std::int64_t i = 0; i < width; ++i) {
         set_number(rows, dtype, first + i, numbers[token * width + i]);
       }
@@ -87,14 +94,14 @@ struct PackedHeads {
 };
 
 // Visits the matrices [T][D] that split_heads produces and merge_heads reads, in the order in which
-// they are stored. Calls visit(sequence, head, part, index of the matrix's first number).
+// they are stored. Calls visit(sequence, columns of the head, index of the matrix's first number).
 template <class Visit>
 void for_each_matrix(const PackedHeads& heads, std::int64_t parts, const Visit& visit) {
   std::int64_t first = 0;
   for (std::int64_t part = 0; part < parts; ++part) {
     for (std::int64_t s = 0; s < heads.sequences; ++s) {
       for (std::int64_t h = 0; h < heads.heads; ++h) {
-        visit(s, h, part, first);
+        visit(s, heads.columns(h, part, parts), first);
         first += heads.tokens * heads.width;
       }
     }

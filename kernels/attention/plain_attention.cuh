@@ -19,10 +19,10 @@ __global__ void __launch_bounds__(32 * row_warps)
   if (row >= shape.sequences * shape.heads * shape.tokens) return;
   const int token = static_cast<int>(row % shape.tokens);
   const HeadOffsets at(shape, row / shape.tokens);
-  const std::int64_t stride = 3 * shape.columns;
-  const Number* query = qkv + at.qkv + token * stride;
-  const RowsOfHead<Number> keys{qkv + at.qkv + shape.columns, stride, shape.width};
-  const RowsOfHead<Number> values{qkv + at.qkv + 2 * shape.columns, stride, shape.width};
+  const std::int64_t stride = shape.qkv_columns;
+  const Number* query = qkv + at.queries + token * stride;
+  const RowsOfHead<Number> keys{qkv + at.keys, stride, shape.width};
+  const RowsOfHead<Number> values{qkv + at.values, stride, shape.width};
   float* sums = all_sums[warp];
   clear_sums(sums, shape.width);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The gradient of attention without tensor cores: one warp per query for dQ, one warp per key for
-// dK and dV.
+// dK and dV, which goes through all heads of queries that share the key.
 #pragma once
 
 #include "kernels/attention/packed_shape.cuh"
@@ -26,9 +26,9 @@ struct HeadRows {
 
   __device__ HeadRows(const PackedShape& shape, const GradientOperands<Number>& operands,
                       const HeadOffsets& at)
-      : queries{operands.qkv + at.qkv, 3 * shape.columns, shape.width},
-        keys{queries.first + shape.columns, queries.stride, shape.width},
-        values{keys.first + shape.columns, queries.stride, shape.width},
+      : queries{operands.qkv + at.queries, shape.qkv_columns, shape.width},
+        keys{operands.qkv + at.keys, shape.qkv_columns, shape.width},
+        values{operands.qkv + at.values, shape.qkv_columns, shape.width},
         d_outs{operands.d_out + at.out, shape.columns, shape.width},
         log_sums(operands.log_sums + at.log_sums),
         row_dots(operands.row_dots + at.log_sums) {}
@@ -59,7 +59,8 @@ __global__ void __launch_bounds__(32 * row_warps)
     const float d_score = weight * (d_weight - head.row_dots[token]);
     add_rows(sums, 1.0f, d_score, head.keys, first, count);
   }
-  store_sums(sums, shape.scale, operands.d_qkv + at.qkv + token * 3 * shape.columns, shape.width);
+  store_sums(sums, shape.scale, operands.d_qkv + at.queries + token * shape.qkv_columns,
+             shape.width);
 }
 
 template <class Number>
@@ -69,30 +70,34 @@ __global__ void __launch_bounds__(32 * row_warps)
   __shared__ float all_sums[row_warps][2][widest_head];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * row_warps + warp;
-  if (row >= shape.sequences * shape.heads * shape.tokens) return;
+  if (row >= shape.sequences * shape.kv_heads * shape.tokens) return;
   const int token = static_cast<int>(row % shape.tokens);
-  const HeadOffsets at(shape, row / shape.tokens);
-  const HeadRows<Number> head(shape, operands, at);
-  const Number* key = head.keys.row(token);
-  const Number* value = head.values.row(token);
+  const std::int64_t first_head = row / shape.tokens * shape.sharing;
   float* d_key = all_sums[warp][0];
   float* d_value = all_sums[warp][1];
   clear_sums(d_key, shape.width);
   clear_sums(d_value, shape.width);
 
-  for (int first = shape.first_query_of(token); first < shape.tokens; first += 32) {
-    const int count = min(32, shape.tokens - first);
-    const int query = min(first + lane, shape.tokens - 1);
-    const float score = dot_with_rows(key, head.queries, first, count, spaces[warp]) * shape.scale;
-    const float d_weight = dot_with_rows(value, head.d_outs, first, count, spaces[warp]);
-    const float weight = lane < count ? expf(score - head.log_sums[query]) : 0.0f;
-    const float d_score = weight * (d_weight - head.row_dots[query]);
-    add_rows(d_value, 1.0f, weight, head.d_outs, first, count);
-    add_rows(d_key, 1.0f, d_score, head.queries, first, count);
+  for (int i = 0; i < shape.sharing; ++i) {
+    const HeadRows<Number> head(shape, operands, HeadOffsets(shape, first_head + i));
+    const Number* key = head.keys.row(token);
+    const Number* value = head.values.row(token);
+    for (int first = shape.first_query_of(token); first < shape.tokens; first += 32) {
+      const int count = min(32, shape.tokens - first);
+      const int query = min(first + lane, shape.tokens - 1);
+      const float score =
+          dot_with_rows(key, head.queries, first, count, spaces[warp]) * shape.scale;
+      const float d_weight = dot_with_rows(value, head.d_outs, first, count, spaces[warp]);
+      const float weight = lane < count ? expf(score - head.log_sums[query]) : 0.0f;
+      const float d_score = weight * (d_weight - head.row_dots[query]);
+      add_rows(d_value, 1.0f, weight, head.d_outs, first, count);
+      add_rows(d_key, 1.0f, d_score, head.queries, first, count);
+    }
   }
-  Number* d_row = operands.d_qkv + at.qkv + token * 3 * shape.columns;
-  store_sums(d_key, shape.scale, d_row + shape.columns, shape.width);
-  store_sums(d_value, 1.0f, d_row + 2 * shape.columns, shape.width);
+  const HeadOffsets at(shape, first_head);
+  Number* d_row = operands.d_qkv + token * shape.qkv_columns;
+  store_sums(d_key, shape.scale, d_row + at.keys, shape.width);
+  store_sums(d_value, 1.0f, d_row + at.values, shape.width);
 }
 
 // Dot products of the rows of two [N][C] operands, one per token and head. `lanes` neighbouring

@@ -94,8 +94,7 @@ __global__ void __launch_bounds__(AttentionTiles<width>::threads, AttentionTiles
   const int block_query = (tiles - 1 - static_cast<int>(blockIdx.x) % tiles) * Tiles::queries;
   const int row_in_block = static_cast<int>(threadIdx.x) / 32 * rows_of_warp;
   const int first_query = block_query + row_in_block;
-  const std::int64_t stride = 3 * shape.columns;
-  const Number* rows = qkv + at.qkv;
+  const std::int64_t stride = shape.qkv_columns;
 
   const SharedAddress memory = shared_memory();
   const Tile<width> queries{memory};
@@ -105,13 +104,13 @@ __global__ void __launch_bounds__(AttentionTiles<width>::threads, AttentionTiles
   const auto values = [&](int tile) { return Tile<width>{keys(tile).start + Tiles::key_bytes}; };
   const auto copy = [&](int tile) {
     const int first = tile * Tiles::keys;
-    copy_tile<Tiles::keys, Tiles::threads>(keys(tile), rows + shape.columns, stride, first,
-                                           shape.tokens);
-    copy_tile<Tiles::keys, Tiles::threads>(values(tile), rows + 2 * shape.columns, stride, first,
+    copy_tile<Tiles::keys, Tiles::threads>(keys(tile), qkv + at.keys, stride, first, shape.tokens);
+    copy_tile<Tiles::keys, Tiles::threads>(values(tile), qkv + at.values, stride, first,
                                            shape.tokens);
   };
 
-  copy_tile<Tiles::queries, Tiles::threads>(queries, rows, stride, block_query, shape.tokens);
+  copy_tile<Tiles::queries, Tiles::threads>(queries, qkv + at.queries, stride, block_query,
+                                            shape.tokens);
   copy(0);
   wait_for_copies();
   __syncthreads();

@@ -131,20 +131,21 @@ __global__ void __launch_bounds__(QueryTiles<width>::threads, QueryTiles<width>:
   }
   const float factors[2] = {shape.scale, shape.scale};
   store_rows(d_queries, factors, queries, row_in_block,
-             operands.d_qkv + at.qkv + first_query * 3 * shape.columns, 3 * shape.columns,
+             operands.d_qkv + at.queries + first_query * shape.qkv_columns, shape.qkv_columns,
              shape.tokens - first_query);
 }
 
 // Scores have keys as rows and queries as columns, so that weights and their gradients are left
-// factors without transposition.
+// factors without transposition. The block goes through all heads of queries that share its keys,
+// one after another, so that their sums have one order.
 template <class Number, int width>
 __global__ void __launch_bounds__(KeyTiles<width>::threads, KeyTiles<width>::blocks)
     tiled_key_gradient(PackedShape shape, GradientOperands<Number> operands) {
   using Tiles = KeyTiles<width>;
   constexpr int columns = Tiles::walked / 8;
   const int tiles = (shape.tokens + Tiles::owned - 1) / Tiles::owned;
-  const HeadOffsets at(shape, blockIdx.x / tiles);
-  const HeadRows<Number> head(shape, operands, at);
+  const int first_head = static_cast<int>(blockIdx.x) / tiles * shape.sharing;
+  const std::int64_t stride = shape.qkv_columns;
   // Most queries see the first keys, so their blocks start first; the block number is the tile
   // number.
   const int block_key = static_cast<int>(blockIdx.x) % tiles * Tiles::owned;
@@ -153,69 +154,75 @@ __global__ void __launch_bounds__(KeyTiles<width>::threads, KeyTiles<width>::blo
   const int block_query = shape.first_query_of(block_key);
   const GradientMemory<Tiles> memory{shared_memory()};
   const Tile<width> keys = memory.owned(0), values = memory.owned(1);
-  const auto copy = [&](int tile) {
-    const int first = block_query + tile * Tiles::walked;
-    copy_pair<Tiles::walked, Tiles::threads>(memory.walked(tile, 0), head.queries,
-                                             memory.walked(tile, 1), head.d_outs, first,
-                                             shape.tokens);
-    const int row = threadIdx.x;
-    if (row >= Tiles::walked) return;
-    copy_statistics(head, first + row, shape.tokens, memory.statistics(tile, 0) + row * 4,
-                    memory.statistics(tile, 1) + row * 4);
-  };
-  copy_pair<Tiles::owned, Tiles::threads>(keys, head.keys, values, head.values, block_key,
+  const HeadRows<Number> shared(shape, operands, HeadOffsets(shape, first_head));
+  copy_pair<Tiles::owned, Tiles::threads>(keys, shared.keys, values, shared.values, block_key,
                                           shape.tokens);
-  copy(0);
 
   const float exponent_scale = shape.scale * log2_of_e;
   float d_keys[width / 8][4] = {}, d_values[width / 8][4] = {};
   const int query_tiles = (shape.tokens - block_query + Tiles::walked - 1) / Tiles::walked;
-  for (int tile = 0; tile < query_tiles; ++tile) {
-    // After the barrier all copies of this tile have arrived, and no thread still reads the
-    // previous tile.
-    wait_for_copies();
+  for (int i = 0; i < shape.sharing; ++i) {
+    const HeadRows<Number> head(shape, operands, HeadOffsets(shape, first_head + i));
+    const auto copy = [&](int tile) {
+      const int first = block_query + tile * Tiles::walked;
+      copy_pair<Tiles::walked, Tiles::threads>(memory.walked(tile, 0), head.queries,
+                                               memory.walked(tile, 1), head.d_outs, first,
+                                               shape.tokens);
+      const int row = threadIdx.x;
+      if (row >= Tiles::walked) return;
+      copy_statistics(head, first + row, shape.tokens, memory.statistics(tile, 0) + row * 4,
+                      memory.statistics(tile, 1) + row * 4);
+    };
+    // After the barrier no thread still reads a tile of the previous head.
     __syncthreads();
-    if (tile + 1 < query_tiles) copy(tile + 1);
-    const int first_query = block_query + tile * Tiles::walked;
-    if (first_query + Tiles::walked <= shape.first_query_of(first_key)) continue;
-    const Tile<width> queries = memory.walked(tile, 0), d_outs = memory.walked(tile, 1);
-    const int lane_column = sum_column(0, 0) * 4;
+    copy(0);
+    for (int tile = 0; tile < query_tiles; ++tile) {
+      // After the barrier all copies of this tile have arrived, and no thread still reads the
+      // previous tile.
+      wait_for_copies();
+      __syncthreads();
+      if (tile + 1 < query_tiles) copy(tile + 1);
+      const int first_query = block_query + tile * Tiles::walked;
+      if (first_query + Tiles::walked <= shape.first_query_of(first_key)) continue;
+      const Tile<width> queries = memory.walked(tile, 0), d_outs = memory.walked(tile, 1);
+      const int lane_column = sum_column(0, 0) * 4;
 
-    float weights[columns][4] = {};
-    multiply_by_rows<Number>(
-        weights, [&](int step) { return left_factors(keys, row_in_block, step); }, queries);
-    const bool hides = first_query < shape.first_query_of(first_key + rows_of_warp - 1);
+      float weights[columns][4] = {};
+      multiply_by_rows<Number>(
+          weights, [&](int step) { return left_factors(keys, row_in_block, step); }, queries);
+      const bool hides = first_query < shape.first_query_of(first_key + rows_of_warp - 1);
 #pragma unroll
-    for (int n = 0; n < columns; ++n) {
-      const float2 log_sums = load_shared_pair(memory.statistics(tile, 0) + lane_column + n * 32);
+      for (int n = 0; n < columns; ++n) {
+        const float2 log_sums = load_shared_pair(memory.statistics(tile, 0) + lane_column + n * 32);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float offset = (i % 2 == 0 ? log_sums.x : log_sums.y) * log2_of_e;
-        const bool hidden = hides && first_key + sum_row(i) > first_query + sum_column(n, i);
-        weights[n][i] = hidden ? 0.0f : power_of_two(weights[n][i] * exponent_scale - offset);
+        for (int i = 0; i < 4; ++i) {
+          const float offset = (i % 2 == 0 ? log_sums.x : log_sums.y) * log2_of_e;
+          const bool hidden = hides && first_key + sum_row(i) > first_query + sum_column(n, i);
+          weights[n][i] = hidden ? 0.0f : power_of_two(weights[n][i] * exponent_scale - offset);
+        }
       }
-    }
-    multiply_by_columns<Number, width>(d_values, weights, d_outs);
+      multiply_by_columns<Number, width>(d_values, weights, d_outs);
 
-    float d_weights[columns][4] = {};
-    multiply_by_rows<Number>(
-        d_weights, [&](int step) { return left_factors(values, row_in_block, step); }, d_outs);
+      float d_weights[columns][4] = {};
+      multiply_by_rows<Number>(
+          d_weights, [&](int step) { return left_factors(values, row_in_block, step); }, d_outs);
 #pragma unroll
-    for (int n = 0; n < columns; ++n) {
-      const float2 row_dots = load_shared_pair(memory.statistics(tile, 1) + lane_column + n * 32);
+      for (int n = 0; n < columns; ++n) {
+        const float2 row_dots = load_shared_pair(memory.statistics(tile, 1) + lane_column + n * 32);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        weights[n][i] *= d_weights[n][i] - (i % 2 == 0 ? row_dots.x : row_dots.y);
+        for (int i = 0; i < 4; ++i) {
+          weights[n][i] *= d_weights[n][i] - (i % 2 == 0 ? row_dots.x : row_dots.y);
+        }
       }
+      multiply_by_columns<Number, width>(d_keys, weights, queries);
     }
-    multiply_by_columns<Number, width>(d_keys, weights, queries);
   }
   const float of_scores[2] = {shape.scale, shape.scale}, whole[2] = {1.0f, 1.0f};
-  const std::int64_t stride = 3 * shape.columns;
-  Number* d_rows = operands.d_qkv + at.qkv + first_key * stride + shape.columns;
+  const HeadOffsets at(shape, first_head);
+  Number* d_rows = operands.d_qkv + first_key * stride;
   const int count = shape.tokens - first_key;
-  store_rows(d_keys, of_scores, keys, row_in_block, d_rows, stride, count);
-  store_rows(d_values, whole, values, row_in_block, d_rows + shape.columns, stride, count);
+  store_rows(d_keys, of_scores, keys, row_in_block, d_rows + at.keys, stride, count);
+  store_rows(d_values, whole, values, row_in_block, d_rows + at.values, stride, count);
 }
 
 }  // namespace stepgate

@@ -18,9 +18,9 @@ namespace stepgate {
 namespace {
 
 // Two samples of 256 tokens, 4 heads of 64 columns.
-constexpr PackedHeadsShape suitable{.rows = 512, .columns = 256, .tokens = 256, .heads = 4};
+constexpr AttentionShape suitable{.rows = 512, .columns = 256, .tokens = 256, .heads = 4};
 // One sample of 2048 tokens, whose scores take more than its sums.
-constexpr PackedHeadsShape long_samples{.rows = 2048, .columns = 256, .tokens = 2048, .heads = 4};
+constexpr AttentionShape long_samples{.rows = 2048, .columns = 256, .tokens = 2048, .heads = 4};
 constexpr std::int64_t plenty = std::int64_t{1} << 40;
 
 class OpenCudnn : public testing::Test {
@@ -135,7 +135,7 @@ class KeptPlans : public OpenCudnn {
   int plans_made() const { return made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR); }
 
   // The number of plans that were made for these launches; each launch must be possible.
-  int plans_for(const PackedHeadsShape& shape, DType dtype) {
+  int plans_for(const AttentionShape& shape, DType dtype) {
     const int before = plans_made();
     std::string reason;
     EXPECT_TRUE(cudnn_attention(*cudnn_, shape, dtype, &reason)) << reason;
@@ -158,15 +158,15 @@ class KeptPlans : public OpenCudnn {
 };
 
 TEST_F(KeptPlans, AreMadeOnceForEachPassShapeTypeAndOrder) {
-  std::vector<PackedHeadsShape> shapes(5, suitable);
+  std::vector<AttentionShape> shapes(5, suitable);
   shapes[1].rows *= 2;
   shapes[2].columns *= 2;
   shapes[3].tokens /= 2;
   shapes[4].heads *= 2;
-  for (const PackedHeadsShape& shape : shapes) {
+  for (const AttentionShape& shape : shapes) {
     for (const DType dtype : {DType::bf16, DType::fp16}) EXPECT_EQ(plans_for(shape, dtype), 3);
   }
-  for (const PackedHeadsShape& shape : shapes) {
+  for (const AttentionShape& shape : shapes) {
     for (const DType dtype : {DType::bf16, DType::fp16}) EXPECT_EQ(plans_for(shape, dtype), 0);
   }
 }

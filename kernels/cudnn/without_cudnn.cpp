@@ -20,25 +20,25 @@ std::string version_of(const Cudnn&) {
   return {};
 }
 
-std::optional<Launch> cudnn_attention(Cudnn&, const PackedHeadsShape&, DType, std::string* reason,
+std::optional<Launch> cudnn_attention(Cudnn&, const AttentionShape&, DType, std::string* reason,
                                       bool) {
   *reason = absent;
   return std::nullopt;
 }
 
-std::optional<Launch> cudnn_attention_gradient(Cudnn&, const PackedHeadsShape&, DType, std::int64_t,
+std::optional<Launch> cudnn_attention_gradient(Cudnn&, const AttentionShape&, DType, std::int64_t,
                                                std::string* reason, SumOrder, bool) {
   *reason = absent;
   return std::nullopt;
 }
 
-std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn&, const PackedHeadsShape&, DType,
+std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn&, const AttentionShape&, DType,
                                                            std::string* reason, SumOrder) {
   *reason = absent;
   return std::nullopt;
 }
 
-std::optional<std::int64_t> cudnn_attention_bytes(Cudnn&, const PackedHeadsShape&, DType,
+std::optional<std::int64_t> cudnn_attention_bytes(Cudnn&, const AttentionShape&, DType,
                                                   std::string* reason) {
   *reason = absent;
   return std::nullopt;

@@ -24,9 +24,8 @@ constexpr auto split_heads_operands = operands_of<kernels::SplitHeads>({
 void split_heads_reference(const CallOf<kernels::SplitHeads>& call) {
   const PackedHeads heads(call.shape);
   const std::int64_t parts = call.attributes.parts;
-  for_each_matrix(heads, parts, [&](auto sequence, auto head, auto part, auto first) {
-    const HeadNumbers numbers =
-        heads.read(call.buffers[0], call.dtype, sequence, head, part, parts);
+  for_each_matrix(heads, parts, [&](auto sequence, const auto& head, auto first) {
+    const HeadNumbers numbers = heads.read(call.buffers[0], call.dtype, sequence, head);
     for (const double number : numbers) set_number(call.buffers[1], call.dtype, first++, number);
   });
 }
@@ -39,10 +38,10 @@ constexpr auto merge_heads_operands = operands_of<kernels::MergeHeads>({
 void merge_heads_reference(const CallOf<kernels::MergeHeads>& call) {
   const PackedHeads heads(call.shape);
   const std::int64_t parts = call.attributes.parts;
-  for_each_matrix(heads, parts, [&](auto sequence, auto head, auto part, auto first) {
+  for_each_matrix(heads, parts, [&](auto sequence, const auto& head, auto first) {
     HeadNumbers numbers(static_cast<std::size_t>(heads.tokens * heads.width));
     for (double& number : numbers) number = number_at(call.buffers[0], call.dtype, first++);
-    heads.write(numbers, call.buffers[1], call.dtype, sequence, head, part, parts);
+    heads.write(numbers, call.buffers[1], call.dtype, sequence, head);
   });
 }
 

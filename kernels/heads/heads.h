@@ -36,9 +36,9 @@ struct MergeHeads {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
-// Grouped-query attention (Ainslie et al.: GQA, 2023), for an attention kernel with equally many
-// heads of queries, keys and values. Each of the G heads of keys and values is repeated for the H /
-// G heads of queries that share it.
+// Grouped-query attention (Ainslie et al.: GQA, 2023), for attention composed of GEMMs, which take
+// equally many heads of queries, keys and values. Each of the G heads of keys and values is
+// repeated for the H / G heads of queries that share it.
 //   repeat_heads    repeat_heads_gradient
 //   shape     rows = N tokens; columns = C = H D, width of the queries; heads = H, of queries
 //   operands  repeat_heads: grouped ([N][C + 2 G D], each row H heads of queries, G of keys, G of

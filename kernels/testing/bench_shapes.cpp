@@ -54,16 +54,32 @@ BenchShape gemm(std::string_view kernel, const kernels::Matmul::Shape& shape,
   return {kernel, shape, small, attributes};
 }
 
-// A shape of rows of `parts` times packed heads; two short sequences verify the result.
-BenchShape packed_heads(std::string_view kernel, const Step& step, std::int64_t parts = 1,
-                        std::int64_t heads_of_parts = 1, KernelAttributes attributes = {}) {
+// Two short sequences verify the result.
+template <class Shape>
+BenchShape by_sequences(std::string_view kernel, const Shape& shape, KernelAttributes attributes) {
   constexpr std::int64_t short_sequence = 128;
-  const PackedHeadsShape shape{step.rows(), parts * step.hidden, step.tokens,
-                               heads_of_parts * step.heads};
-  PackedHeadsShape small = shape;
+  Shape small = shape;
   small.tokens = short_sequence;
   small.rows = 2 * short_sequence;
   return {.kernel = kernel, .shape = shape, .verified = small, .attributes = attributes};
+}
+
+// A shape of rows of `parts` times packed heads.
+BenchShape packed_heads(std::string_view kernel, const Step& step, std::int64_t parts,
+                        std::int64_t heads_of_parts, KernelAttributes attributes) {
+  return by_sequences(
+      kernel,
+      PackedHeadsShape{step.rows(), parts * step.hidden, step.tokens, heads_of_parts * step.heads},
+      attributes);
+}
+
+// Attention of a step whose heads of keys and values are shared by `sharing` heads of queries.
+BenchShape attention(std::string_view kernel, const Step& step, std::int64_t sharing,
+                     KernelAttributes attributes = {}) {
+  return by_sequences(
+      kernel,
+      AttentionShape{step.rows(), step.hidden, step.tokens, step.heads, step.heads / sharing},
+      attributes);
 }
 
 void append_gemms(const Step& step, std::vector<BenchShape>& all) {
@@ -131,9 +147,11 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   }
   for (const char* kernel : {"split_heads", "merge_heads"})
     all.push_back(packed_heads(kernel, step, 1, 1, kernels::SplitHeads::Attributes{3}));
-  all.push_back(packed_heads("attention", step));
-  all.push_back(packed_heads("attention_gradient", step, 1, 1,
-                             kernels::AttentionGradient::Attributes{1280LL << 20}));
+  for (const std::int64_t sharing : {1, 4}) {
+    all.push_back(attention("attention", step, sharing));
+    all.push_back(attention("attention_gradient", step, sharing,
+                            kernels::AttentionGradient::Attributes{1280LL << 20}));
+  }
   for (const char* kernel : {"causal_softmax", "causal_softmax_gradient"}) {
     const std::int64_t groups = step.samples * step.heads, tokens = step.tokens;
     all.push_back({.kernel = kernel,

@@ -39,6 +39,24 @@ inline std::vector<PackedHeadsShape> sequences_of_heads() {
   return shapes;
 }
 
+// The same for attention, and sequences whose H heads of queries share fewer heads of keys and
+// values: one, or two.
+inline std::vector<AttentionShape> sequences_to_attend() {
+  std::vector<AttentionShape> shapes;
+  for (const auto& [rows, columns, tokens, heads] : sequences_of_heads())
+    shapes.push_back({rows, columns, tokens, heads});
+  shapes.insert(shapes.end(), {{2, 32, 1, 4, 1},
+                               {14, 6 * 32, 7, 6, 2},
+                               {33, 4 * 80, 33, 4, 2},
+                               {66, 4 * 64, 33, 4, 1},
+                               {65, 6 * 64, 65, 6, 2},
+                               {129, 2 * 64, 129, 2, 1},
+                               {128, 4 * 64, 128, 4, 2},
+                               {65, 4 * 128, 65, 4, 2},
+                               {129, 2 * 128, 129, 2, 1}});
+  return shapes;
+}
+
 // Rows of sequences of T tokens that begin with some heads to rotate, of up to 256 numbers each. In
 // some shapes nothing follows the heads, in others the values of attention do, or rows are not
 // whole packs.

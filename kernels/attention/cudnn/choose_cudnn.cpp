@@ -12,7 +12,7 @@ namespace stepgate {
 namespace {
 
 // The reason why cuDNN is not used for attention of this shape; empty where it is used.
-std::string reason_against_shape(const PackedHeadsShape& shape, DType dtype) {
+std::string reason_against_shape(const AttentionShape& shape, DType dtype) {
   switch (cudnn_fit(shape, dtype)) {
     case CudnnFit::suits:
       return {};
@@ -29,12 +29,12 @@ std::string reason_against_shape(const PackedHeadsShape& shape, DType dtype) {
 }
 
 // The reason why cuDNN is not used for a gradient with so much scratch; empty where it is used.
-std::string reason_against_gradient(const PackedHeadsShape& shape, DType dtype,
+std::string reason_against_gradient(const AttentionShape& shape, DType dtype,
                                     std::int64_t most_scratch, SumOrder order) {
   std::string reason = reason_against_shape(shape, dtype);
   if (!reason.empty() || sequences_for_cudnn(shape, dtype, most_scratch, order) > 0) return reason;
   if (most_scratch == 0) return "model.attention_workspace is 0 B";
-  PackedHeadsShape sample = shape;
+  AttentionShape sample = shape;
   sample.rows = shape.tokens;
   return "model.attention_workspace is " + std::to_string(most_scratch) +
          " B, and cuDNN's gradient of one sample takes " +
@@ -63,19 +63,20 @@ std::optional<Launch> choose(const char* kernel, std::string reason, const Launc
   return launch;
 }
 
-std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const PackedHeadsShape& shape, DType dtype,
+std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const AttentionShape& shape, DType dtype,
                                          std::int64_t most_scratch, SumOrder order,
                                          std::string* reason, bool causal) {
-  PackedHeadsShape share = shape;
+  AttentionShape share = shape;
   share.rows = sequences_for_cudnn(shape, dtype, most_scratch, order) * shape.tokens;
   const auto launch = cudnn_attention_gradient(
       cudnn, share, dtype, attention_gradient_scratch_bytes(shape, dtype, most_scratch, order),
       reason, order, causal);
   if (!launch) return std::nullopt;
   const std::int64_t matrix = share.rows * share.columns * bytes_of(dtype);
+  const std::int64_t qkv = share.rows * qkv_columns(share) * bytes_of(dtype);
   // The bytes of each operand, in the order qkv, out, d_out, log_sums, scratch, d_qkv.
-  const std::array<std::int64_t, 6> bytes = {
-      3 * matrix, matrix, matrix, share.rows * share.heads * 4, 0, 3 * matrix};
+  const std::array<std::int64_t, 6> bytes = {qkv, matrix, matrix, share.rows * share.heads * 4,
+                                             0,   qkv};
   return [launch = *launch, bytes, shares = shape.rows / share.rows](void* const* buffers,
                                                                      CUstream_st* stream) {
     for (std::int64_t part = 0; part < shares; ++part) {
@@ -89,7 +90,7 @@ std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const PackedHeadsShape& s
 
 }  // namespace
 
-std::optional<Launch> attention_by_cudnn(const PackedHeadsShape& shape, DType dtype,
+std::optional<Launch> attention_by_cudnn(const AttentionShape& shape, DType dtype,
                                          const LaunchContext& context, bool causal) {
   if (!is_16_bit(dtype)) return std::nullopt;
   return choose("attention", reason_against_shape(shape, dtype), context,
@@ -98,7 +99,7 @@ std::optional<Launch> attention_by_cudnn(const PackedHeadsShape& shape, DType dt
                 });
 }
 
-std::optional<Launch> attention_gradient_by_cudnn(const PackedHeadsShape& shape, DType dtype,
+std::optional<Launch> attention_gradient_by_cudnn(const AttentionShape& shape, DType dtype,
                                                   std::int64_t most_scratch, SumOrder order,
                                                   const LaunchContext& context, bool causal) {
   if (!is_16_bit(dtype)) return std::nullopt;

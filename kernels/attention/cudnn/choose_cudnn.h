@@ -15,13 +15,13 @@ namespace stepgate {
 // Returns cuDNN's launch of `attention`; nullopt if the project's own kernel should be used.
 // Records the choice in context.choices, except for 32-bit numbers: cuDNN has no such kernel, so
 // there is no choice.
-std::optional<Launch> attention_by_cudnn(const PackedHeadsShape&, DType, const LaunchContext&,
+std::optional<Launch> attention_by_cudnn(const AttentionShape&, DType, const LaunchContext&,
                                          bool causal = true);
 
 // Like attention_by_cudnn, for `attention_gradient`. cuDNN may use at most `most_scratch` bytes of
 // scratch, so each launch takes a part of the sequences. The record says so if the sums have any
 // order.
-std::optional<Launch> attention_gradient_by_cudnn(const PackedHeadsShape&, DType,
+std::optional<Launch> attention_gradient_by_cudnn(const AttentionShape&, DType,
                                                   std::int64_t most_scratch, SumOrder,
                                                   const LaunchContext&, bool causal = true);
 

@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::int64_t plenty = std::int64_t{1} << 40;
 // Two samples of 256 tokens, 4 heads of 64 columns.
-constexpr PackedHeadsShape suitable{.rows = 512, .columns = 256, .tokens = 256, .heads = 4};
+constexpr AttentionShape suitable{.rows = 512, .columns = 256, .tokens = 256, .heads = 4};
 
-std::vector<KernelChoice> choices_of(const PackedHeadsShape& shape, DType dtype,
+std::vector<KernelChoice> choices_of(const AttentionShape& shape, DType dtype,
                                      std::int64_t most_scratch = plenty,
                                      SumOrder order = SumOrder::fixed) {
   std::vector<KernelChoice> choices;
@@ -35,11 +35,11 @@ TEST(ChooseCudnn, SaysWhyThereIsNone) {
 }
 
 TEST(ChooseCudnn, SaysWhatOfTheShapeDoesNotSuit) {
-  constexpr PackedHeadsShape part{.rows = 400, .columns = 256, .tokens = 200, .heads = 4};
+  constexpr AttentionShape part{.rows = 400, .columns = 256, .tokens = 200, .heads = 4};
   const std::string tokens =
       "cuDNN is asked for samples of whole tiles of 128 tokens only, and these have 200";
   EXPECT_EQ(choices_of(part, DType::bf16), ours(tokens, tokens));
-  constexpr PackedHeadsShape wide{.rows = 512, .columns = 512, .tokens = 256, .heads = 2};
+  constexpr AttentionShape wide{.rows = 512, .columns = 512, .tokens = 256, .heads = 2};
   const std::string columns =
       "cuDNN is asked for heads of at most 128 columns only, and these have 256";
   EXPECT_EQ(choices_of(wide, DType::bf16), ours(columns, columns));

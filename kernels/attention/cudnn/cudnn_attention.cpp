@@ -22,7 +22,7 @@ enum class AttentionPass { forward, backward };
 // Everything that a plan depends on, besides library and handle.
 struct AttentionGraph {
   AttentionPass pass = AttentionPass::forward;
-  PackedHeadsShape shape;
+  AttentionShape shape;
   DType dtype = DType::bf16;
   SumOrder order = SumOrder::fixed;  // of the backward pass
   bool causal = true;
@@ -39,25 +39,29 @@ struct AttentionGraph {
 struct Sizes {
   std::int64_t batch;
   std::int64_t heads;
+  std::int64_t kv_heads;
   std::int64_t time;
   std::int64_t head_size;
   cudnnDataType_t type;
 
-  std::int64_t columns() const { return heads * head_size; }
-  // Shapes of a part of qkv, of out, of the scores, and of one number for each row of scores.
-  TensorShape part() const { return heads_in_rows(3 * columns()); }
-  TensorShape out() const { return heads_in_rows(columns()); }
+  bool shares_heads() const { return kv_heads != heads; }
+  std::int64_t qkv_columns() const { return (heads + 2 * kv_heads) * head_size; }
+  // Shapes of the queries in qkv, of its keys or values, of out, of the scores, and of one number
+  // for each row of scores.
+  TensorShape q() const { return heads_in_rows(heads, qkv_columns()); }
+  TensorShape kv() const { return heads_in_rows(kv_heads, qkv_columns()); }
+  TensorShape out() const { return heads_in_rows(heads, heads * head_size); }
   TensorShape scores() const { return packed({batch, heads, time, time}); }
   TensorShape per_row() const { return packed({batch, heads, time, 1}); }
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(head_size)); }
 
  private:
-  TensorShape heads_in_rows(std::int64_t row) const {
-    return {{batch, heads, time, head_size}, {time * row, head_size, row, 1}};
+  TensorShape heads_in_rows(std::int64_t count, std::int64_t row) const {
+    return {{batch, count, time, head_size}, {time * row, head_size, row, 1}};
   }
 };
 
-std::optional<Sizes> sizes_of(const PackedHeadsShape& shape, DType dtype, std::string* reason) {
+std::optional<Sizes> sizes_of(const AttentionShape& shape, DType dtype, std::string* reason) {
   const auto refuse = [&](const char* why) {
     *reason = std::string("cuDNN's attention takes ") + why;
     return std::nullopt;
@@ -66,10 +70,13 @@ std::optional<Sizes> sizes_of(const PackedHeadsShape& shape, DType dtype, std::s
   const bool whole = shape.heads > 0 && shape.tokens > 0 && shape.columns % shape.heads == 0 &&
                      shape.rows % shape.tokens == 0;
   if (!whole) return refuse("rows that are whole sequences and columns that are whole heads");
+  if (shape.kv_heads <= 0 || shape.heads % shape.kv_heads != 0)
+    return refuse("keys and values of a number of heads that divides that of the queries");
   const std::int64_t head_size = shape.columns / shape.heads;
   if (head_size % 8 != 0) return refuse("heads of a multiple of 8 columns");
   return Sizes{.batch = shape.rows / shape.tokens,
                .heads = shape.heads,
+               .kv_heads = shape.kv_heads,
                .time = shape.tokens,
                .head_size = head_size,
                .type = dtype == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF};
@@ -91,11 +98,12 @@ GraphTensor masked(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, Gr
                          graph.computed(sizes.scores()));
 }
 
-// Builds the forward graph with buffers q, k, v, out, log_sums.
+// Builds the forward graph with buffers q, k, v, out, log_sums. A product of matrices repeats the
+// heads of k and v where they are fewer.
 void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, bool causal) {
-  const GraphTensor q = graph.buffer(sizes.type, sizes.part());
-  const GraphTensor k = graph.buffer(sizes.type, sizes.part().transposed());
-  const GraphTensor v = graph.buffer(sizes.type, sizes.part());
+  const GraphTensor q = graph.buffer(sizes.type, sizes.q());
+  const GraphTensor k = graph.buffer(sizes.type, sizes.kv().transposed());
+  const GraphTensor v = graph.buffer(sizes.type, sizes.kv());
   const GraphTensor out = graph.buffer(sizes.type, sizes.out());
   const GraphTensor log_sums = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
   const auto a_score = [&] { return graph.computed(sizes.scores()); };
@@ -122,20 +130,26 @@ void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, bo
 void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, SumOrder order,
                     bool causal) {
   const TensorShape rows_of_head = packed({sizes.batch, sizes.heads, sizes.time, sizes.head_size});
-  const GraphTensor q = graph.buffer(sizes.type, sizes.part());
-  const GraphTensor k = graph.buffer(sizes.type, sizes.part().transposed());
-  const GraphTensor v = graph.buffer(sizes.type, sizes.part().transposed());
+  const GraphTensor q = graph.buffer(sizes.type, sizes.q());
+  const GraphTensor k = graph.buffer(sizes.type, sizes.kv().transposed());
+  const GraphTensor v = graph.buffer(sizes.type, sizes.kv().transposed());
   const GraphTensor out = graph.buffer(sizes.type, sizes.out());
   const GraphTensor d_out = graph.buffer(sizes.type, sizes.out());
   const GraphTensor log_sums = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
   const GraphTensor dots = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
-  const GraphTensor d_q = graph.buffer(sizes.type, sizes.part());
-  const GraphTensor d_k = graph.buffer(sizes.type, sizes.part());
-  const GraphTensor d_v = graph.buffer(sizes.type, sizes.part());
+  const GraphTensor d_q = graph.buffer(sizes.type, sizes.q());
+  const GraphTensor d_k = graph.buffer(sizes.type, sizes.kv());
+  const GraphTensor d_v = graph.buffer(sizes.type, sizes.kv());
   const GraphTensor scale = graph.number(sizes.scale());
   const auto a_score = [&] { return graph.computed(sizes.scores()); };
   const auto transposed = [&](GraphTensor scores) {
     return graph.reshape(scores, graph.computed(sizes.scores().transposed(), sizes.type));
+  };
+  // The gradient of k or v: a product for each head of q, summed where heads share theirs.
+  const auto multiply_to_shared = [&](GraphTensor a, GraphTensor b, GraphTensor to) {
+    if (!sizes.shares_heads()) return graph.multiply_matrices(a, b, to);
+    const GraphTensor products = graph.computed(rows_of_head, sizes.type);
+    return graph.reduce(CUDNN_REDUCE_TENSOR_ADD, graph.multiply_matrices(a, b, products), to);
   };
 
   // dots = the sum over a row of d_out * out
@@ -151,7 +165,7 @@ void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, S
   const GraphTensor below = graph.pointwise(CUDNN_POINTWISE_SUB, {scaled, log_sums}, a_score());
   const GraphTensor scores = causal ? masked(graph, cudnn, sizes, below) : below;
   const GraphTensor probabilities = graph.pointwise(CUDNN_POINTWISE_EXP, {scores}, a_score());
-  graph.multiply_matrices(transposed(probabilities), d_out, d_v);
+  multiply_to_shared(transposed(probabilities), d_out, d_v);
 
   // d_scores = scale probabilities (d_out v' - dots);  d_k = d_scores' q
   const GraphTensor d_probabilities = graph.multiply_matrices(d_out, v, a_score());
@@ -160,10 +174,10 @@ void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, S
   const GraphTensor weighted =
       graph.pointwise(CUDNN_POINTWISE_MUL, {centred, probabilities}, a_score());
   const GraphTensor d_scores = graph.pointwise(CUDNN_POINTWISE_MUL, {weighted, scale}, a_score());
-  graph.multiply_matrices(transposed(d_scores), q, d_k);
+  multiply_to_shared(transposed(d_scores), q, d_k);
 
   // d_q = d_scores k
-  const GraphTensor rows_of_k = graph.reshape(k, graph.computed(sizes.part()));
+  const GraphTensor rows_of_k = graph.reshape(k, graph.computed(sizes.kv()));
   if (order == SumOrder::fixed) {
     graph.multiply_matrices(d_scores, rows_of_k, d_q);
   } else {
@@ -222,11 +236,11 @@ std::optional<SizedPlan> plan_of(Cudnn& cudnn, const AttentionGraph& graph, std:
   return SizedPlan{*sizes, {cudnn.shared_from_this(), made.plan.get()}};
 }
 
-AttentionGraph forward_graph(const PackedHeadsShape& shape, DType dtype, bool causal = true) {
+AttentionGraph forward_graph(const AttentionShape& shape, DType dtype, bool causal = true) {
   return {.pass = AttentionPass::forward, .shape = shape, .dtype = dtype, .causal = causal};
 }
 
-AttentionGraph backward_graph(const PackedHeadsShape& shape, DType dtype, SumOrder order,
+AttentionGraph backward_graph(const AttentionShape& shape, DType dtype, SumOrder order,
                               bool causal = true) {
   return {.pass = AttentionPass::backward,
           .shape = shape,
@@ -287,9 +301,10 @@ struct Parts {
 };
 
 Parts parts_of(void* qkv, const Sizes& sizes) {
-  const std::int64_t bytes = 2 * sizes.columns();
   auto* start = static_cast<char*>(qkv);
-  return {start, start + bytes, start + 2 * bytes};
+  const std::int64_t bytes_of_head = 2 * sizes.head_size;
+  auto* k = start + sizes.heads * bytes_of_head;
+  return {start, k, k + sizes.kv_heads * bytes_of_head};
 }
 
 void require_alignment(std::initializer_list<const void*> pointers) {
@@ -301,7 +316,7 @@ void require_alignment(std::initializer_list<const void*> pointers) {
 
 }  // namespace
 
-std::optional<Launch> cudnn_attention(Cudnn& cudnn, const PackedHeadsShape& shape, DType dtype,
+std::optional<Launch> cudnn_attention(Cudnn& cudnn, const AttentionShape& shape, DType dtype,
                                       std::string* reason, bool causal) {
   const auto made = plan_of(cudnn, forward_graph(shape, dtype, causal), reason);
   if (!made) return std::nullopt;
@@ -316,7 +331,7 @@ std::optional<Launch> cudnn_attention(Cudnn& cudnn, const PackedHeadsShape& shap
   };
 }
 
-std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const PackedHeadsShape& shape,
+std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const AttentionShape& shape,
                                                DType dtype, std::int64_t scratch_bytes,
                                                std::string* reason, SumOrder order, bool causal) {
   const auto made = plan_of(cudnn, backward_graph(shape, dtype, order, causal), reason);
@@ -341,15 +356,14 @@ std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const PackedHeadsSh
 }
 
 std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn& cudnn,
-                                                           const PackedHeadsShape& shape,
-                                                           DType dtype, std::string* reason,
-                                                           SumOrder order) {
+                                                           const AttentionShape& shape, DType dtype,
+                                                           std::string* reason, SumOrder order) {
   const auto made = plan_of(cudnn, backward_graph(shape, dtype, order), reason);
   if (!made) return std::nullopt;
   return scratch_of(made->sizes, order, *made->plan).bytes;
 }
 
-std::optional<std::int64_t> cudnn_attention_bytes(Cudnn& cudnn, const PackedHeadsShape& shape,
+std::optional<std::int64_t> cudnn_attention_bytes(Cudnn& cudnn, const AttentionShape& shape,
                                                   DType dtype, std::string* reason) {
   const auto made = plan_of(cudnn, forward_graph(shape, dtype), reason);
   if (!made) return std::nullopt;

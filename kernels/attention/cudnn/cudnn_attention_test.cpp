@@ -30,21 +30,24 @@ using Numbers = std::vector<double>;
 struct Case {
   std::int64_t batch, heads, time, head_size;
   bool causal = true;
+  std::int64_t kv_heads = heads;
 
   std::int64_t columns() const { return heads * head_size; }
   std::int64_t rows() const { return batch * time; }
-  PackedHeadsShape shape() const { return {rows(), columns(), time, heads}; }
+  AttentionShape shape() const { return {rows(), columns(), time, heads, kv_heads}; }
+  std::int64_t qkv_numbers() const { return rows() * (heads + 2 * kv_heads) * head_size; }
 };
 
-// Index of the numbers of head (b, h) in q, k or v of a packed array, or in out with parts = 1.
+// Index of the first number of a head of sample b in an array, and the numbers of a row.
 struct Head {
   std::int64_t start;
   std::int64_t row;
 };
 
-Head head_of(const Case& c, std::int64_t b, std::int64_t h, std::int64_t part, std::int64_t parts) {
-  const std::int64_t row = parts * c.columns();
-  return {b * c.time * row + part * c.columns() + h * c.head_size, row};
+// The head that is number h of a row of `heads` heads.
+Head head_of(const Case& c, std::int64_t b, std::int64_t h, std::int64_t heads) {
+  const std::int64_t row = heads * c.head_size;
+  return {b * c.time * row + h * c.head_size, row};
 }
 
 double dot(const Case& c, const Numbers& x, const Head& a, std::int64_t i, const Numbers& y,
@@ -70,8 +73,10 @@ struct Expected {
 // Computes the reference for one query: its probabilities and their contributions to the results.
 void expect_row(const Case& c, std::int64_t b, std::int64_t h, std::int64_t i, const Numbers& qkv,
                 const Numbers& d_out, Expected& to) {
-  const Head q = head_of(c, b, h, 0, 3), k = head_of(c, b, h, 1, 3), v = head_of(c, b, h, 2, 3);
-  const Head out = head_of(c, b, h, 0, 1);
+  const std::int64_t of_qkv = c.heads + 2 * c.kv_heads, shared = h * c.kv_heads / c.heads;
+  const Head q = head_of(c, b, h, of_qkv), k = head_of(c, b, c.heads + shared, of_qkv);
+  const Head v = head_of(c, b, c.heads + c.kv_heads + shared, of_qkv);
+  const Head out = head_of(c, b, h, c.heads);
   const double scale = 1 / std::sqrt(static_cast<double>(c.head_size));
   const std::int64_t seen = c.causal ? i + 1 : c.time;
   Numbers probabilities(seen);
@@ -169,12 +174,12 @@ class CudnnAttention : public testing::Test {
 
 struct Operands {
   Operands(const Case& c, DType dtype, std::int64_t scratch_bytes)
-      : qkv(allocate(3 * c.rows() * c.columns() * bytes_of(dtype))),
+      : qkv(allocate(c.qkv_numbers() * bytes_of(dtype))),
         out(allocate(c.rows() * c.columns() * bytes_of(dtype))),
         d_out(allocate(c.rows() * c.columns() * bytes_of(dtype))),
         log_sums(allocate(4 * c.rows() * c.heads)),
         scratch(allocate(scratch_bytes)),
-        d_qkv(allocate(3 * c.rows() * c.columns() * bytes_of(dtype))) {}
+        d_qkv(allocate(c.qkv_numbers() * bytes_of(dtype))) {}
 
   std::vector<void*> forward() const { return {qkv.get(), out.get(), log_sums.get()}; }
   std::vector<void*> backward() const {
@@ -191,9 +196,11 @@ struct Operands {
 };
 
 // All sequences are multiples of 128 tokens: older versions have no gradient of others.
-constexpr Case cases[] = {{1, 1, 128, 64},        {2, 3, 256, 40}, {1, 2, 128, 128},
-                          {3, 2, 128, 16},        {2, 2, 384, 64}, {2, 4, 256, 64, false},
-                          {1, 2, 384, 128, false}};
+constexpr Case cases[] = {
+    {1, 1, 128, 64},           {2, 3, 256, 40},           {1, 2, 128, 128},
+    {3, 2, 128, 16},           {2, 2, 384, 64},           {2, 4, 256, 64, false},
+    {1, 2, 384, 128, false},   {2, 4, 256, 64, true, 1},  {1, 8, 128, 64, true, 2},
+    {2, 4, 384, 128, true, 2}, {1, 4, 256, 128, false, 1}};
 
 void expect_textbook(Cudnn& cudnn, const Case& c, DType dtype, SumOrder order, std::uint64_t seed) {
   std::string reason;
@@ -203,7 +210,7 @@ void expect_textbook(Cudnn& cudnn, const Case& c, DType dtype, SumOrder order, s
   const auto backward =
       cudnn_attention_gradient(cudnn, c.shape(), dtype, scratch_bytes, &reason, order, c.causal);
   ASSERT_TRUE(backward) << reason;
-  const Numbers qkv = random_numbers(3 * c.rows() * c.columns(), dtype, seed);
+  const Numbers qkv = random_numbers(c.qkv_numbers(), dtype, seed);
   const Numbers d_out = random_numbers(c.rows() * c.columns(), dtype, seed + 1);
   const Operands operands(c, dtype, scratch_bytes);
   operands.upload(qkv, d_out, dtype);
@@ -217,12 +224,13 @@ void expect_textbook(Cudnn& cudnn, const Case& c, DType dtype, SumOrder order, s
   EXPECT_LE(error_of(read_back(operands.log_sums, 4 * c.rows() * c.heads), DType::fp32,
                      expected.log_sums),
             1e-4);
-  const Bytes d_qkv = read_back(operands.d_qkv, 3 * out_bytes);
+  const std::int64_t qkv_bytes = c.qkv_numbers() * bytes_of(dtype);
+  const Bytes d_qkv = read_back(operands.d_qkv, qkv_bytes);
   EXPECT_LE(error_of(d_qkv, dtype, expected.d_qkv), bound);
   if (order == SumOrder::any) return;
   (*backward)(operands.backward().data(), nullptr);
   check_cuda(cudaDeviceSynchronize(), "attention");
-  EXPECT_EQ(read_back(operands.d_qkv, 3 * out_bytes), d_qkv) << "not the same bits twice";
+  EXPECT_EQ(read_back(operands.d_qkv, qkv_bytes), d_qkv) << "not the same bits twice";
 }
 
 TEST_F(CudnnAttention, AgreesWithTheTextbookInBothDirections) {
@@ -233,7 +241,8 @@ TEST_F(CudnnAttention, AgreesWithTheTextbookInBothDirections) {
         SCOPED_TRACE(testing::Message() << c.batch << ' ' << c.heads << ' ' << c.time << ' '
                                         << c.head_size << (dtype == DType::bf16 ? " bf16" : " fp16")
                                         << (order == SumOrder::any ? " any order" : " fixed order")
-                                        << (c.causal ? "" : " all tokens") << " seed " << seed);
+                                        << (c.causal ? "" : " all tokens") << " of " << c.kv_heads
+                                        << " heads of keys, seed " << seed);
         expect_textbook(*cudnn_, c, dtype, order, seed);
       }
     }
@@ -257,7 +266,7 @@ TEST_F(CudnnAttention, InTurnsFromOnePlanIsWhatItIsAlone) {
   const Operands one(c, DType::bf16, scratch_bytes), other(c, DType::bf16, scratch_bytes);
   std::uint64_t seed = 1;
   for (const Operands* operands : {&one, &other}) {
-    operands->upload(random_numbers(3 * c.rows() * c.columns(), DType::bf16, seed),
+    operands->upload(random_numbers(c.qkv_numbers(), DType::bf16, seed),
                      random_numbers(c.rows() * c.columns(), DType::bf16, seed + 1), DType::bf16);
     seed += 2;
   }
@@ -274,7 +283,7 @@ TEST_F(CudnnAttention, InTurnsFromOnePlanIsWhatItIsAlone) {
   };
   const auto result_of = [&](const Operands& operands) {
     check_cuda(cudaDeviceSynchronize(), "attention");
-    return read_back(operands.d_qkv, 3 * c.rows() * c.columns() * bytes_of(DType::bf16));
+    return read_back(operands.d_qkv, c.qkv_numbers() * bytes_of(DType::bf16));
   };
   std::string reason;
   const auto its_own = open_cudnn(&reason);
@@ -291,13 +300,12 @@ TEST_F(CudnnAttention, InTurnsFromOnePlanIsWhatItIsAlone) {
 }
 
 // 24 sequences of 2048 tokens have more scores than the scratch has room for.
-TEST_F(CudnnAttention, OfManySequencesIsThatOfTheirSharesAndOfOurOwnKernels) {
-  constexpr Case c{24, 2, 2048, 64};
+void expect_shares_and_own_kernels(Cudnn* cudnn, const Case& c) {
   constexpr std::int64_t most_scratch = 100LL << 20;
   ASSERT_LT(sequences_for_cudnn(c.shape(), DType::bf16, most_scratch), c.batch);
   const Operands operands(c, DType::bf16,
                           attention_gradient_scratch_bytes(c.shape(), DType::bf16, most_scratch));
-  operands.upload(random_numbers(3 * c.rows() * c.columns(), DType::bf16, 1),
+  operands.upload(random_numbers(c.qkv_numbers(), DType::bf16, 1),
                   random_numbers(c.rows() * c.columns(), DType::bf16, 2), DType::bf16);
   const auto gradient_with = [&](Cudnn* dnn) {
     const LaunchContext context{.dnn = dnn};
@@ -307,14 +315,17 @@ TEST_F(CudnnAttention, OfManySequencesIsThatOfTheirSharesAndOfOurOwnKernels) {
         .prepare(c.shape(), DType::bf16, kernels::AttentionGradient::Attributes{most_scratch},
                  context)(operands.backward().data(), nullptr);
     check_cuda(cudaDeviceSynchronize(), "attention");
-    return read_back(operands.d_qkv, 3 * c.rows() * c.columns() * bytes_of(DType::bf16));
+    return read_back(operands.d_qkv, c.qkv_numbers() * bytes_of(DType::bf16));
   };
   const Bytes ours = gradient_with(nullptr);
-  const std::vector<float> numbers =
-      floats_of(ours.data(), DType::bf16, 3 * c.rows() * c.columns());
-  EXPECT_LE(
-      error_of(gradient_with(cudnn_.get()), DType::bf16, Numbers(numbers.begin(), numbers.end())),
-      1.5e-2);
+  const std::vector<float> numbers = floats_of(ours.data(), DType::bf16, c.qkv_numbers());
+  EXPECT_LE(error_of(gradient_with(cudnn), DType::bf16, Numbers(numbers.begin(), numbers.end())),
+            1.5e-2);
+}
+
+TEST_F(CudnnAttention, OfManySequencesIsThatOfTheirSharesAndOfOurOwnKernels) {
+  expect_shares_and_own_kernels(cudnn_.get(), {24, 2, 2048, 64});
+  expect_shares_and_own_kernels(cudnn_.get(), {12, 4, 2048, 64, true, 2});
 }
 
 double microseconds_of(const Launch& launch, const std::vector<void*>& operands) {
@@ -328,7 +339,7 @@ double microseconds_of(const Launch& launch, const std::vector<void*>& operands)
 void print_times(Cudnn& cudnn, const Case& c) {
   const std::int64_t scratch_bytes = cudnn_attention_gradient_scratch(c.shape());
   const Operands operands(c, DType::bf16, scratch_bytes);
-  operands.upload(random_numbers(3 * c.rows() * c.columns(), DType::bf16, 1),
+  operands.upload(random_numbers(c.qkv_numbers(), DType::bf16, 1),
                   random_numbers(c.rows() * c.columns(), DType::bf16, 2), DType::bf16);
   std::string reason;
   const auto forward = cudnn_attention(cudnn, c.shape(), DType::bf16, &reason);
@@ -352,7 +363,9 @@ void print_times(Cudnn& cudnn, const Case& c) {
 }
 
 TEST_F(CudnnAttention, TakesThisLongForShortAndLongSequences) {
-  for (const Case& c : {Case{32, 12, 1024, 64}, Case{2, 16, 4096, 64}, Case{2, 16, 4096, 128}})
+  for (const Case& c :
+       {Case{32, 12, 1024, 64}, Case{32, 12, 1024, 64, true, 3}, Case{2, 16, 4096, 64},
+        Case{2, 16, 4096, 128}, Case{2, 16, 4096, 128, true, 4}})
     print_times(*cudnn_, c);
 }
 

@@ -111,7 +111,7 @@ TEST(KernelTime, OfAGemmWithBiasIsThatOfTheGemmAndItsAdditions) {
 TEST(KernelTime, OfAttentionIsWhatAnH200TookWithinThoseSpeeds) {
   DeviceProfile h200 = arithmetic_only();
   h200.compute.bf16_flops_per_second = 8.15e14;
-  const PackedHeadsShape shape{.rows = 32768, .columns = 768, .tokens = 1024, .heads = 12};
+  const AttentionShape shape{.rows = 32768, .columns = 768, .tokens = 1024, .heads = 12};
   const LaunchKernel forward = launch_of("attention", shape);
   const LaunchKernel backward = launch_of("attention_gradient", shape);
   const double forward_rate = flops(forward) / seconds(h200, forward);
@@ -124,7 +124,7 @@ TEST(KernelTime, OfAttentionIsWhatAnH200TookWithinThoseSpeeds) {
 
 TEST(KernelTime, OfAttentionInTf32IsThatInFp32) {
   const DeviceProfile profile = arithmetic_only();
-  const PackedHeadsShape shape{.rows = 1024, .columns = 64, .tokens = 256, .heads = 1};
+  const AttentionShape shape{.rows = 1024, .columns = 64, .tokens = 256, .heads = 1};
   for (const auto* name : {"attention", "attention_gradient"}) {
     EXPECT_EQ(seconds(profile, launch_of(name, shape, DType::tf32)),
               seconds(profile, launch_of(name, shape, DType::fp32)));

@@ -157,7 +157,7 @@ TEST(PackArena, OfThousandsIsApartToo) {
   EXPECT_LE(static_cast<double>(arena.bytes), 1.2 * static_cast<double>(most_live_bytes(all)));
 }
 
-TEST(PackArena, OfTheSuitesScenariosIsWithinTwoPercentOfItsBound) {
+TEST(PackArena, OfTheSuitesScenariosIsWithinThreePercentOfItsBound) {
   int plans = 0, tight = 0;
   double most = 0;
   for (const auto& entry : std::filesystem::directory_iterator(STEPGATE_SOURCE_DIR "/scenarios")) {
@@ -167,7 +167,7 @@ TEST(PackArena, OfTheSuitesScenariosIsWithinTwoPercentOfItsBound) {
       const Arena arena = pack_arena(lifetimes.device);
       expect_apart(lifetimes.device, arena);
       const auto bound = static_cast<double>(most_live_bytes(lifetimes.device));
-      EXPECT_LE(static_cast<double>(arena.bytes), 1.02 * bound) << plan.scenario << plan.variant;
+      EXPECT_LE(static_cast<double>(arena.bytes), 1.03 * bound) << plan.scenario << plan.variant;
       most = std::max(most, static_cast<double>(arena.bytes) / bound - 1);
       if (arena.bytes == most_live_bytes(lifetimes.device)) ++tight;
       ++plans;

@@ -19,7 +19,7 @@ bool is_convolution(const LaunchKernel& launch) {
 
 bool is_suited_attention(const LaunchKernel& launch) {
   return kernel(launch.kernel).library.is_attention &&
-         suits_cudnn(launch.shape.to<PackedHeadsShape>(), launch.dtype);
+         suits_cudnn(launch.shape.to<AttentionShape>(), launch.dtype);
 }
 
 template <class Condition>

@@ -111,7 +111,7 @@ class Transformer {
     BlockBuffers block;
     block.norm1 = add_norm(name + " first", 0);
     block.norm2 = add_norm(name + " second", rows_of_hidden(name + " middle"));
-    block.qkv = rows_of_hidden(name + " qkv", 3);
+    block.qkv = rows_of(name + " qkv", shape_.attention_columns());
     block.attended = rows_of_hidden(name + " attention");
     block.up = rows_of(name + " " + up_name(shape_.mlp), shape_.up());
     block.activation = rows_of(name + (is_gated() ? " swiglu" : " gelu"), shape_.ffn);
@@ -132,8 +132,8 @@ class Transformer {
     temporaries_.d_mlp = rows_of("mlp gradient", shape_.up());
     temporaries_.d_activation =
         is_gated() ? rows_of("mlp activation gradient", shape_.ffn) : temporaries_.d_mlp;
-    temporaries_.d_qkv = rows_of_hidden("qkv gradient", 3);
-    if (shape_.shares_heads())
+    temporaries_.d_qkv = rows_of("qkv gradient", shape_.attention_columns());
+    if (shape_.repeats_heads)
       temporaries_.shared_qkv = rows_of("qkv of shared heads", shape_.qkv());
     temporaries_.norm_partials =
         activation("norm partials", norm_partial_elements(shape_, knobs_.launch.fuse) * word_bytes);

@@ -34,11 +34,12 @@ struct HeadShapes {
   double scale() const { return 1 / std::sqrt(static_cast<double>(width())); }
 };
 
-PackedHeadsShape attention_shape_of(const TransformerShape& shape, const SequenceGroup& group) {
+AttentionShape attention_shape_of(const TransformerShape& shape, const SequenceGroup& group) {
   return {.rows = group.samples * group.tokens,
           .columns = shape.hidden,
           .tokens = group.tokens,
-          .heads = shape.heads};
+          .heads = shape.heads,
+          .kv_heads = shape.kv_heads};
 }
 
 // The rows of a group in a buffer with `columns` elements per row.
@@ -65,9 +66,10 @@ double seen_share(const TransformerShape& shape) {
 
 }  // namespace
 
-// The shape of attention over all samples, which are equally long.
-PackedHeadsShape TransformerBlocks::attention_shape() const {
-  return attention_shape_of(shape_, shape_.groups_of_attention().front());
+// The shape of all samples, which are equally long.
+PackedHeadsShape TransformerBlocks::heads_shape() const {
+  return {
+      .rows = shape_.rows(), .columns = shape_.hidden, .tokens = shape_.seq, .heads = shape_.heads};
 }
 
 void TransformerBlocks::rope(const std::string& name, int qkv, bool inverse) {
@@ -85,14 +87,14 @@ void TransformerBlocks::rope(const std::string& name, int qkv, bool inverse) {
 }
 
 void TransformerBlocks::repeat_heads(const BlockBuffers& block) {
-  if (!shape_.shares_heads()) return;
+  if (!shape_.repeats_heads) return;
   launch<kernels::RepeatHeads>(
       "repeat heads", {.rows = shape_.rows(), .columns = shape_.hidden, .heads = shape_.heads},
       {whole(buffers_.temporaries.shared_qkv), whole(block.qkv)}, {.kv_heads = shape_.kv_heads});
 }
 
 void TransformerBlocks::repeat_heads_gradient() {
-  if (!shape_.shares_heads()) return;
+  if (!shape_.repeats_heads) return;
   launch<kernels::RepeatHeadsGradient>(
       "repeat heads gradient",
       {.rows = shape_.rows(), .columns = shape_.hidden, .heads = shape_.heads},
@@ -104,11 +106,10 @@ void TransformerBlocks::attention(const BlockBuffers& block) {
   if (!fuses(Fuse::attention)) return materialised_attention(block);
   const std::vector<SequenceGroup> groups = shape_.groups_of_attention();
   for (const SequenceGroup& group : groups) {
-    launch<kernels::Attention>("attention" + of_group(groups, group),
-                               attention_shape_of(shape_, group),
-                               {rows_of(group, block.qkv, 3 * shape_.hidden),
-                                rows_of(group, block.attended, shape_.hidden),
-                                rows_of(group, block.log_sums, shape_.heads)});
+    launch<kernels::Attention>(
+        "attention" + of_group(groups, group), attention_shape_of(shape_, group),
+        {rows_of(group, block.qkv, shape_.qkv()), rows_of(group, block.attended, shape_.hidden),
+         rows_of(group, block.log_sums, shape_.heads)});
     builder_.need_only(seen_share(shape_));
   }
 }
@@ -120,12 +121,11 @@ void TransformerBlocks::attention_gradient(const BlockBuffers& block) {
   for (const SequenceGroup& group : groups) {
     launch<kernels::AttentionGradient>(
         "attention gradient" + of_group(groups, group), attention_shape_of(shape_, group),
-        {rows_of(group, block.qkv, 3 * shape_.hidden),
-         rows_of(group, block.attended, shape_.hidden),
+        {rows_of(group, block.qkv, shape_.qkv()), rows_of(group, block.attended, shape_.hidden),
          rows_of(group, temporaries.d_hidden, shape_.hidden),
          rows_of(group, block.log_sums, shape_.heads),
          StepBuilder::Operand::from(temporaries.attention_scratch, 0),
-         rows_of(group, temporaries.d_qkv, 3 * shape_.hidden)},
+         rows_of(group, temporaries.d_qkv, shape_.qkv())},
         shape_.attention_gradient);
     builder_.need_only(needed_of_attention_gradient * seen_share(shape_));
   }
@@ -144,13 +144,13 @@ void TransformerBlocks::materialised_attention(const BlockBuffers& block) {
   const HeadShapes shapes{shape_};
   const BufferUse probabilities = whole(block.probabilities);
   const BufferUse merged = whole(buffers_.temporaries.merged);
-  launch<kernels::SplitHeads>("split heads", attention_shape(),
-                              {whole(block.qkv), whole(block.heads)}, {.parts = 3});
+  launch<kernels::SplitHeads>("split heads", heads_shape(), {whole(block.qkv), whole(block.heads)},
+                              {.parts = 3});
   masked_gemm("scores", shapes.scores(), {heads.q(), heads.k(), probabilities}, by_transposed);
   launch<kernels::CausalSoftmax>("softmax", shapes.softmax(), {probabilities, probabilities},
                                  {.scale = shapes.scale()});
   masked_gemm("weighted values", shapes.values(), {probabilities, heads.v(), merged});
-  launch<kernels::MergeHeads>("merge heads", attention_shape(), {merged, whole(block.attended)});
+  launch<kernels::MergeHeads>("merge heads", heads_shape(), {merged, whole(block.attended)});
 }
 
 void TransformerBlocks::materialised_attention_gradient(const BlockBuffers& block) {
@@ -161,7 +161,7 @@ void TransformerBlocks::materialised_attention_gradient(const BlockBuffers& bloc
   const BufferUse probabilities = whole(block.probabilities);
   const BufferUse d_scores = whole(temporaries.d_probabilities);
   const BufferUse d_out = whole(temporaries.merged);
-  launch<kernels::SplitHeads>("split heads of the gradient", attention_shape(),
+  launch<kernels::SplitHeads>("split heads of the gradient", heads_shape(),
                               {whole(temporaries.d_hidden), d_out});
   masked_gemm("value gradient", shapes.values(), {probabilities, d_out, d_heads.v()},
               transposed_by);
@@ -171,7 +171,7 @@ void TransformerBlocks::materialised_attention_gradient(const BlockBuffers& bloc
                                          {.scale = shapes.scale()});
   masked_gemm("query gradient", shapes.values(), {d_scores, heads.k(), d_heads.q()});
   masked_gemm("key gradient", shapes.values(), {d_scores, heads.q(), d_heads.k()}, transposed_by);
-  launch<kernels::MergeHeads>("merge heads of the gradient", attention_shape(),
+  launch<kernels::MergeHeads>("merge heads of the gradient", heads_shape(),
                               {whole(temporaries.d_heads), whole(temporaries.d_qkv)}, {.parts = 3});
 }
 

@@ -4,7 +4,8 @@
 //   mid = x + projection(attention(qkv(norm1(x))))
 //   out = mid + down(gelu(up(norm2(mid))))  or  mid + down(silu(gate(norm2(mid))) up(norm2(mid)))
 // If positions are not learned, queries and keys are rotated by their positions before attention.
-// If heads of queries share keys and values, those are repeated.
+// If heads of queries share keys and values, those are repeated for attention that is composed of
+// GEMMs.
 // A block leaves the result of its last GEMM as a branch: the next block or the final norm adds it
 // to mid. build_transformer.cpp decides which blocks there are and which of their buffers are
 // shared.
@@ -45,7 +46,7 @@ struct TemporaryBuffers {
   int d_mlp = 0;         // gradient of the output of the GEMM into the MLP
   int d_activation = 0;  // gradient of the activation; d_mlp where that is as wide
   int d_qkv = 0;
-  int shared_qkv = 0;  // shared heads: q, k and v before they are repeated, or their gradients
+  int shared_qkv = 0;  // repeated heads: q, k and v before that, or their gradients
   int norm_partials = 0;
   int bias_partials = 0;
   int attention_scratch = 0;
@@ -117,9 +118,9 @@ class TransformerBlocks {
   // Rotates queries and keys by their positions, or back, unless positions are learned.
   void rope(const std::string& name, int qkv, bool inverse);
   // The buffer of q, k and v that the GEMM writes. Attention reads `repeated`, and its gradient
-  // writes to it. Both are one buffer unless heads are shared.
+  // writes to it. Both are one buffer unless heads are repeated.
   int qkv_of_gemm(int repeated) const {
-    return shape_.shares_heads() ? buffers_.temporaries.shared_qkv : repeated;
+    return shape_.repeats_heads ? buffers_.temporaries.shared_qkv : repeated;
   }
   void repeat_heads(const BlockBuffers&);
   void repeat_heads_gradient();
@@ -132,7 +133,7 @@ class TransformerBlocks {
                    const kernels::Matmul::Attributes& attributes = {});
   void materialised_attention(const BlockBuffers&);
   void materialised_attention_gradient(const BlockBuffers&);
-  PackedHeadsShape attention_shape() const;
+  PackedHeadsShape heads_shape() const;
   bool gelu_is_of_gemm() const {
     return fuses(Fuse::epilogue) && shape_.mlp == ModelMlp::gelu && shape_.bias;
   }

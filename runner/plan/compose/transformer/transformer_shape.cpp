@@ -72,10 +72,12 @@ std::vector<SequenceGroup> TransformerShape::groups_of_attention() const {
 
 TransformerShape transformer_shape(const Knobs& knobs) {
   const ModelKnobs& model = knobs.model;
+  const std::int64_t kv_heads = model.kv_heads.value_or(model.heads);
   return {.layers = model.layers,
           .hidden = model.hidden,
           .heads = model.heads,
-          .kv_heads = model.kv_heads.value_or(model.heads),
+          .kv_heads = kv_heads,
+          .repeats_heads = kv_heads != model.heads && knobs.launch.fuse < Fuse::attention,
           .seq = model.seq,
           .vocab = rounded_up(model.vocab, model.vocab_multiple),
           .tokens = model.vocab,

@@ -28,7 +28,8 @@ struct TransformerShape {
   std::int64_t layers = 0;
   CheckedSize hidden = 0;
   CheckedSize heads = 0;
-  CheckedSize kv_heads = 0;  // width of keys and of values
+  CheckedSize kv_heads = 0;    // of keys and of values
+  bool repeats_heads = false;  // for attention, which then has keys and values for every head
   CheckedSize seq = 0;
   CheckedSize vocab = 0;    // rows of the token table
   std::int64_t tokens = 0;  // rows of the table that are tokens; they come first
@@ -47,7 +48,8 @@ struct TransformerShape {
 
   // Number of outputs of the GEMM into attention: queries, keys and values.
   CheckedSize qkv() const { return hidden + 2 * kv_heads * (hidden / heads); }
-  bool shares_heads() const { return kv_heads != heads; }
+  // Width of a row of attention's operand.
+  CheckedSize attention_columns() const { return repeats_heads ? 3 * hidden : qkv(); }
   CheckedSize rows() const;  // tokens, with those of padding
   CheckedSize unpadded_rows() const;
   bool is_padded() const { return unpadded_rows() != rows(); }

@@ -237,20 +237,45 @@ TEST(Transformer, SharesHeadsOfKeysAndValues) {
   EXPECT_EQ(qkv({}), 3 * 32 * 32);
   EXPECT_EQ(qkv(1), (32 + 2 * 8) * 32);
   EXPECT_EQ(qkv(2), (32 + 2 * 16) * 32);
-  for (const Fuse fuse : {Fuse::none, Fuse::pointwise, Fuse::attention}) {
-    Knobs knobs = of_heads(2);
+  // The bytes of q, k and v and of their gradients. Heads are 8 wide.
+  const auto qkv_bytes = [](const StepPlan& plan) {
+    std::int64_t bytes = 0;
+    for (const Buffer& buffer : plan.buffers)
+      if (buffer.name.find("qkv") != std::string::npos) bytes += buffer.bytes;
+    return bytes;
+  };
+  constexpr std::int64_t rows_of_bf16 = 8 * 128 * 2;
+  for (const Fuse fuse : {Fuse::none, Fuse::pointwise, Fuse::attention, Fuse::epilogue}) {
+    Knobs knobs = of_heads(1);
     knobs.launch.fuse = fuse;
     const StepPlan plan = plan_of(knobs);
-    EXPECT_EQ(launches_of(plan, "repeat_heads"), 4);
-    EXPECT_EQ(launches_of(plan, "repeat_heads_gradient"), 4);
+    knobs.model.kv_heads = 4;
+    const StepPlan unshared = plan_of(knobs);
+    const bool repeats = fuse < Fuse::attention;  // GEMMs need keys and values of every head
+    EXPECT_EQ(launches_of(plan, "repeat_heads"), repeats ? 4 : 0);
+    EXPECT_EQ(launches_of(plan, "repeat_heads_gradient"), repeats ? 4 : 0);
+    EXPECT_EQ(launches_of(unshared, "repeat_heads"), 0) << "nothing is shared";
+    EXPECT_EQ(qkv_bytes(unshared), (4 + 1) * rows_of_bf16 * 3 * 32) << "4 blocks and gradients";
+    EXPECT_EQ(qkv_bytes(plan), repeats ? qkv_bytes(unshared) + rows_of_bf16 * (32 + 2 * 8)
+                                       : (4 + 1) * rows_of_bf16 * (32 + 2 * 8));
   }
-  EXPECT_EQ(launches_of(plan_of(of_heads(4)), "repeat_heads"), 0) << "nothing is shared";
-  const StepPlan plan = plan_of(of_heads(1));
-  const auto shared = std::find_if(plan.buffers.begin(), plan.buffers.end(), [](const Buffer& one) {
-    return one.name == "qkv of shared heads";
+}
+
+TEST(Transformer, AttendsToTheHeadsThatAreShared) {
+  const StepPlan plan = transformer_with([](Knobs& knobs) {
+    knobs.model.heads = 4;
+    knobs.model.kv_heads = 2;
   });
-  ASSERT_NE(shared, plan.buffers.end());
-  EXPECT_EQ(shared->bytes, 8 * 128 * (32 + 2 * 8) * 2) << "once for all blocks";
+  for (const Operation& operation : plan.operations) {
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch == nullptr || !kernel(launch->kernel).library.is_attention) continue;
+    const auto shape = launch->shape.as<kernels::Attention>();
+    EXPECT_EQ(shape.heads, 4);
+    EXPECT_EQ(shape.kv_heads, 2);
+    EXPECT_EQ(launch->operands.front().bytes, 8 * 128 * (32 + 2 * 16) * 2);
+    EXPECT_EQ(launch->operands.back().bytes,
+              operation.phase == Phase::backward ? 8 * 128 * (32 + 2 * 16) * 2 : 8 * 128 * 4 * 4);
+  }
 }
 
 TEST(Transformer, RoundsItsTableUpToRowsThatAreNoTokens) {

@@ -57,6 +57,7 @@ struct AttentionShapes {
   std::int64_t rows() const { return samples * tokens; }
   std::int64_t width() const { return channels / heads; }
   PackedHeadsShape packed() const { return {rows(), channels, tokens, heads}; }
+  AttentionShape fused() const { return {rows(), channels, tokens, heads}; }
   kernels::Matmul::Shape scores() const { return {tokens, tokens, width(), samples * heads}; }
   kernels::Matmul::Shape values() const { return {tokens, width(), tokens, samples * heads}; }
   MatrixShape softmax() const { return {samples * heads * tokens, tokens}; }
@@ -168,7 +169,7 @@ class Unet {
 
   bool is_fused(const AttentionShapes& shapes) const {
     return knobs_.launch.fuse == Fuse::attention &&
-           attention_uses_tensor_cores(shapes.packed(), knobs_.model.dtype);
+           attention_uses_tensor_cores(shapes.fused(), knobs_.model.dtype);
   }
   // Without a knob of its own, cuDNN's gradient has a transformer's scratch.
   std::int64_t most_scratch() const { return knobs_.model.attention_workspace_bytes; }
@@ -297,7 +298,7 @@ class Unet {
         const AttentionShapes shapes(*attention);
         raise(packed, elements_of(layer));
         if (is_fused(shapes)) {
-          raise(scratch, attention_gradient_scratch_bytes(shapes.packed(), knobs_.model.dtype,
+          raise(scratch, attention_gradient_scratch_bytes(shapes.fused(), knobs_.model.dtype,
                                                           most_scratch()));
         } else {
           raise(split, elements_of(layer));
@@ -571,7 +572,7 @@ class Unet {
     linear(attention.qkv, shapes.rows(), 3 * shapes.channels, shapes.channels, buffers.normed1,
            qkv);
     if (is_fused(shapes))
-      launch<kernels::Attention>(name + ": attention", shapes.packed(),
+      launch<kernels::Attention>(name + ": attention", shapes.fused(),
                                  {whole(qkv), whole(buffers.attended), whole(buffers.log_sums)},
                                  {.causal = false});
     else
@@ -770,7 +771,7 @@ class Unet {
                     buffers.attended, gradient_, is_fused(shapes) ? merged_ : buffers.attended);
     if (is_fused(shapes)) {
       launch<kernels::AttentionGradient>(
-          name + ": attention gradient", shapes.packed(),
+          name + ": attention gradient", shapes.fused(),
           {whole(buffers.qkv), whole(buffers.attended), from(merged_), whole(buffers.log_sums),
            from(attention_scratch_), from(qkv_)},
           {.most_scratch = most_scratch(), .causal = false});
