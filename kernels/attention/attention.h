@@ -70,31 +70,46 @@ struct AttentionGradient {
 // scores again.
 inline constexpr double needed_of_attention_gradient = 4.0 / 5;
 
-// The number of sequences that cuDNN processes at once. Its scratch has something for each of them,
-// the scores where sums have a fixed order. All launches take equal shares, as large as fit. 0
-// where cuDNN has no such gradient, or one sequence does not fit.
-constexpr std::int64_t sequences_for_cudnn(const AttentionShape& shape, DType dtype,
-                                           std::int64_t most_scratch,
-                                           SumOrder order = SumOrder::fixed) {
-  if (!suits_cudnn(shape, dtype)) return 0;
-  const std::int64_t all = shape.rows / shape.tokens;
-  for (std::int64_t parts = 1; parts <= all; ++parts) {
-    if (all % parts != 0) continue;
-    AttentionShape share = shape;
+// One of `parts` equal shares of the heads, each with the heads of keys that it reads.
+constexpr AttentionShape share_of_heads(AttentionShape shape, std::int64_t parts) {
+  shape.columns /= parts;
+  shape.heads /= parts;
+  shape.kv_heads /= parts;
+  return shape;
+}
+
+// What cuDNN's gradient processes at once: its scratch has something for each sequence and head,
+// the scores where sums have a fixed order. All launches take equal shares, as large as fit: of the
+// sequences, or where one of these is too large, of its heads. No rows where cuDNN has no such
+// gradient, or one head of keys and the heads of queries that share it do not fit.
+constexpr AttentionShape share_for_cudnn(const AttentionShape& shape, DType dtype,
+                                         std::int64_t most_scratch,
+                                         SumOrder order = SumOrder::fixed) {
+  const auto fits = [&](const AttentionShape& share) {
+    return cudnn_attention_gradient_scratch(share, order) <= most_scratch;
+  };
+  AttentionShape share = shape;
+  const std::int64_t sequences = suits_cudnn(shape, dtype) ? shape.rows / shape.tokens : 0;
+  for (std::int64_t parts = 1; parts <= sequences; ++parts) {
     share.rows = shape.rows / parts;
-    if (cudnn_attention_gradient_scratch(share, order) <= most_scratch) return all / parts;
+    if (sequences % parts == 0 && fits(share)) return share;
   }
-  return 0;
+  for (std::int64_t parts = 2; sequences > 0 && parts <= shape.kv_heads; ++parts) {
+    if (shape.kv_heads % parts != 0) continue;
+    const AttentionShape of_heads = share_of_heads(share, parts);
+    if (fits(of_heads)) return of_heads;
+  }
+  share.rows = 0;
+  return share;
 }
 
 // Bytes of the scratch operand: the row dots (one fp32 per token and head), or the bytes that cuDNN
-// needs for its share of the sequences.
+// needs for its share.
 constexpr std::int64_t attention_gradient_scratch_bytes(const AttentionShape& shape, DType dtype,
                                                         std::int64_t most_scratch,
                                                         SumOrder order = SumOrder::fixed) {
   const std::int64_t dots = rounded_up(checked(shape).rows * shape.heads * 4, 256);
-  AttentionShape share = shape;
-  share.rows = sequences_for_cudnn(shape, dtype, most_scratch, order) * shape.tokens;
+  const AttentionShape share = share_for_cudnn(shape, dtype, most_scratch, order);
   const std::int64_t of_cudnn = share.rows > 0 ? cudnn_attention_gradient_scratch(share, order) : 0;
   return dots > of_cudnn ? dots : of_cudnn;
 }

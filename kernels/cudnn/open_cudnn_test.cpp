@@ -140,7 +140,7 @@ class KeptPlans : public OpenCudnn {
     std::string reason;
     EXPECT_TRUE(cudnn_attention(*cudnn_, shape, dtype, &reason)) << reason;
     for (const SumOrder order : {SumOrder::fixed, SumOrder::any}) {
-      EXPECT_TRUE(cudnn_attention_gradient(*cudnn_, shape, dtype, plenty, &reason, order))
+      EXPECT_TRUE(cudnn_attention_gradient(*cudnn_, shape, shape, dtype, plenty, &reason, order))
           << reason;
     }
     return plans_made() - before;
@@ -214,10 +214,11 @@ TEST_F(KeptPlans, AreOfOneLibraryAndHandle) {
 // refusal.
 TEST_F(KeptPlans, DoNotDependOnTheScratch) {
   std::string reason;
-  EXPECT_FALSE(cudnn_attention_gradient(*cudnn_, suitable, DType::bf16, 100, &reason));
+  EXPECT_FALSE(cudnn_attention_gradient(*cudnn_, suitable, suitable, DType::bf16, 100, &reason));
   EXPECT_NE(reason.find("bytes of scratch and has 100"), std::string::npos) << reason;
   const int before = plans_made();
-  EXPECT_TRUE(cudnn_attention_gradient(*cudnn_, suitable, DType::bf16, plenty, &reason)) << reason;
+  EXPECT_TRUE(cudnn_attention_gradient(*cudnn_, suitable, suitable, DType::bf16, plenty, &reason))
+      << reason;
   EXPECT_EQ(plans_made(), before);
 }
 

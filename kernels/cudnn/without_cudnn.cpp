@@ -26,8 +26,9 @@ std::optional<Launch> cudnn_attention(Cudnn&, const AttentionShape&, DType, std:
   return std::nullopt;
 }
 
-std::optional<Launch> cudnn_attention_gradient(Cudnn&, const AttentionShape&, DType, std::int64_t,
-                                               std::string* reason, SumOrder, bool) {
+std::optional<Launch> cudnn_attention_gradient(Cudnn&, const AttentionShape&, const AttentionShape&,
+                                               DType, std::int64_t, std::string* reason, SumOrder,
+                                               bool) {
   *reason = absent;
   return std::nullopt;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/attention/cudnn/choose_cudnn.h"
 
-#include <array>
-#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -32,13 +30,14 @@ std::string reason_against_shape(const AttentionShape& shape, DType dtype) {
 std::string reason_against_gradient(const AttentionShape& shape, DType dtype,
                                     std::int64_t most_scratch, SumOrder order) {
   std::string reason = reason_against_shape(shape, dtype);
-  if (!reason.empty() || sequences_for_cudnn(shape, dtype, most_scratch, order) > 0) return reason;
+  if (!reason.empty() || share_for_cudnn(shape, dtype, most_scratch, order).rows > 0) return reason;
   if (most_scratch == 0) return "model.attention_workspace is 0 B";
-  AttentionShape sample = shape;
-  sample.rows = shape.tokens;
+  AttentionShape least = share_of_heads(shape, shape.kv_heads);
+  least.rows = shape.tokens;
   return "model.attention_workspace is " + std::to_string(most_scratch) +
-         " B, and cuDNN's gradient of one sample takes " +
-         std::to_string(cudnn_attention_gradient_scratch(sample, order)) + " B";
+         " B, and cuDNN's gradient of one sample's " +
+         (least.heads == 1 ? "head" : std::to_string(least.heads) + " heads of equal keys") +
+         " takes " + std::to_string(cudnn_attention_gradient_scratch(least, order)) + " B";
 }
 
 // Returns the launch that `make` creates, or nullopt where there is a reason against it or no
@@ -63,31 +62,6 @@ std::optional<Launch> choose(const char* kernel, std::string reason, const Launc
   return launch;
 }
 
-std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const AttentionShape& shape, DType dtype,
-                                         std::int64_t most_scratch, SumOrder order,
-                                         std::string* reason, bool causal) {
-  AttentionShape share = shape;
-  share.rows = sequences_for_cudnn(shape, dtype, most_scratch, order) * shape.tokens;
-  const auto launch = cudnn_attention_gradient(
-      cudnn, share, dtype, attention_gradient_scratch_bytes(shape, dtype, most_scratch, order),
-      reason, order, causal);
-  if (!launch) return std::nullopt;
-  const std::int64_t matrix = share.rows * share.columns * bytes_of(dtype);
-  const std::int64_t qkv = share.rows * qkv_columns(share) * bytes_of(dtype);
-  // The bytes of each operand, in the order qkv, out, d_out, log_sums, scratch, d_qkv.
-  const std::array<std::int64_t, 6> bytes = {qkv, matrix, matrix, share.rows * share.heads * 4,
-                                             0,   qkv};
-  return [launch = *launch, bytes, shares = shape.rows / share.rows](void* const* buffers,
-                                                                     CUstream_st* stream) {
-    for (std::int64_t part = 0; part < shares; ++part) {
-      std::array<void*, 6> of_part{};
-      for (std::size_t i = 0; i < bytes.size(); ++i)
-        of_part[i] = static_cast<std::byte*>(buffers[i]) + part * bytes[i];
-      launch(of_part.data(), stream);
-    }
-  };
-}
-
 }  // namespace
 
 std::optional<Launch> attention_by_cudnn(const AttentionShape& shape, DType dtype,
@@ -106,7 +80,11 @@ std::optional<Launch> attention_gradient_by_cudnn(const AttentionShape& shape, D
   return choose(
       "attention_gradient", reason_against_gradient(shape, dtype, most_scratch, order), context,
       [&](Cudnn& cudnn, std::string* reason) {
-        return gradient_in_shares(cudnn, shape, dtype, most_scratch, order, reason, causal);
+        const std::int64_t scratch =
+            attention_gradient_scratch_bytes(shape, dtype, most_scratch, order);
+        return cudnn_attention_gradient(cudnn, shape,
+                                        share_for_cudnn(shape, dtype, most_scratch, order), dtype,
+                                        scratch, reason, order, causal);
       },
       order == SumOrder::any ? "its sums have any order" : "");
 }

@@ -48,23 +48,22 @@ TEST(ChooseCudnn, SaysWhatOfTheShapeDoesNotSuit) {
 TEST(ChooseCudnn, SaysWhatWorkspaceTheGradientLacks) {
   EXPECT_EQ(choices_of(suitable, DType::bf16, 0),
             ours("nobody has one", "model.attention_workspace is 0 B"));
-  // The scratch has 4 heads of 256 x 256 scores of 2 B, 256 row sums of 4 B for each, and 256 B.
-  constexpr std::int64_t one_sample = 4 * 256 * 256 * 2 + 4 * 256 * 4 + 256;
-  EXPECT_EQ(choices_of(suitable, DType::bf16, one_sample - 1),
+  // The scratch has 256 x 256 scores of 2 B, 256 row sums of 4 B, and 256 B.
+  constexpr std::int64_t one_head = 256 * 256 * 2 + 256 * 4 + 256;
+  EXPECT_EQ(choices_of(suitable, DType::bf16, one_head - 1),
             ours("nobody has one",
-                 "model.attention_workspace is 528639 B, and cuDNN's gradient of one sample takes "
-                 "528640 B"));
-  EXPECT_EQ(choices_of(suitable, DType::bf16, one_sample),
-            ours("nobody has one", "nobody has one"));
+                 "model.attention_workspace is 132351 B, and cuDNN's gradient of one sample's head "
+                 "takes 132352 B"));
+  EXPECT_EQ(choices_of(suitable, DType::bf16, one_head), ours("nobody has one", "nobody has one"));
 }
 
 TEST(ChooseCudnn, AsksForNoScoresWhereSumsHaveAnyOrder) {
-  // The scratch has a sum of 4 B for each of 4 x 64 columns of 256 rows, row sums, and 256 B.
-  constexpr std::int64_t one_sample = 256 * 256 * 4 + 4 * 256 * 4 + 256;
-  EXPECT_EQ(choices_of(suitable, DType::bf16, one_sample - 1, SumOrder::any)[1].reason,
-            "model.attention_workspace is 266495 B, and cuDNN's gradient of one sample takes "
-            "266496 B");
-  EXPECT_EQ(choices_of(suitable, DType::bf16, one_sample, SumOrder::any),
+  // The scratch has a sum of 4 B for each of 64 columns of 256 rows, row sums, and 256 B.
+  constexpr std::int64_t one_head = 256 * 64 * 4 + 256 * 4 + 256;
+  EXPECT_EQ(choices_of(suitable, DType::bf16, one_head - 1, SumOrder::any)[1].reason,
+            "model.attention_workspace is 66815 B, and cuDNN's gradient of one sample's head takes "
+            "66816 B");
+  EXPECT_EQ(choices_of(suitable, DType::bf16, one_head, SumOrder::any),
             ours("nobody has one", "nobody has one"));
 }
 

@@ -23,6 +23,7 @@ enum class AttentionPass { forward, backward };
 struct AttentionGraph {
   AttentionPass pass = AttentionPass::forward;
   AttentionShape shape;
+  AttentionShape rows_of;  // the heads that a row has, all of them or more than the shape's
   DType dtype = DType::bf16;
   SumOrder order = SumOrder::fixed;  // of the backward pass
   bool causal = true;
@@ -31,7 +32,8 @@ struct AttentionGraph {
     return std::string(pass == AttentionPass::forward ? "attention "
                        : order == SumOrder::fixed     ? "gradient of attention "
                                                       : "gradient of attention in any order ") +
-           (causal ? "" : "of all tokens ") + text_of(KernelShape(shape)) + ' ' +
+           (causal ? "" : "of all tokens ") + text_of(KernelShape(shape)) +
+           (rows_of == shape ? "" : " of " + text_of(KernelShape(rows_of))) + ' ' +
            std::string(name_of(dtype));
   }
 };
@@ -42,15 +44,16 @@ struct Sizes {
   std::int64_t kv_heads;
   std::int64_t time;
   std::int64_t head_size;
+  std::int64_t columns;      // of a row of q and of out
+  std::int64_t qkv_columns;  // of a row of q | k | v
   cudnnDataType_t type;
 
   bool shares_heads() const { return kv_heads != heads; }
-  std::int64_t qkv_columns() const { return (heads + 2 * kv_heads) * head_size; }
   // Shapes of the queries in qkv, of its keys or values, of out, of the scores, and of one number
   // for each row of scores.
-  TensorShape q() const { return heads_in_rows(heads, qkv_columns()); }
-  TensorShape kv() const { return heads_in_rows(kv_heads, qkv_columns()); }
-  TensorShape out() const { return heads_in_rows(heads, heads * head_size); }
+  TensorShape q() const { return heads_in_rows(heads, qkv_columns); }
+  TensorShape kv() const { return heads_in_rows(kv_heads, qkv_columns); }
+  TensorShape out() const { return heads_in_rows(heads, columns); }
   TensorShape scores() const { return packed({batch, heads, time, time}); }
   TensorShape per_row() const { return packed({batch, heads, time, 1}); }
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(head_size)); }
@@ -61,7 +64,8 @@ struct Sizes {
   }
 };
 
-std::optional<Sizes> sizes_of(const AttentionShape& shape, DType dtype, std::string* reason) {
+std::optional<Sizes> sizes_of(const AttentionShape& shape, const AttentionShape& rows_of,
+                              DType dtype, std::string* reason) {
   const auto refuse = [&](const char* why) {
     *reason = std::string("cuDNN's attention takes ") + why;
     return std::nullopt;
@@ -79,6 +83,8 @@ std::optional<Sizes> sizes_of(const AttentionShape& shape, DType dtype, std::str
                .kv_heads = shape.kv_heads,
                .time = shape.tokens,
                .head_size = head_size,
+               .columns = rows_of.columns,
+               .qkv_columns = qkv_columns(rows_of),
                .type = dtype == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF};
 }
 
@@ -220,7 +226,7 @@ struct SizedPlan {
 };
 
 std::optional<SizedPlan> plan_of(Cudnn& cudnn, const AttentionGraph& graph, std::string* reason) {
-  const std::optional<Sizes> sizes = sizes_of(graph.shape, graph.dtype, reason);
+  const std::optional<Sizes> sizes = sizes_of(graph.shape, graph.rows_of, graph.dtype, reason);
   if (!sizes) return std::nullopt;
   const PlanOrReason& made = cudnn.plans().of(graph.name(), [&] {
     PlanOrReason making;
@@ -237,13 +243,19 @@ std::optional<SizedPlan> plan_of(Cudnn& cudnn, const AttentionGraph& graph, std:
 }
 
 AttentionGraph forward_graph(const AttentionShape& shape, DType dtype, bool causal = true) {
-  return {.pass = AttentionPass::forward, .shape = shape, .dtype = dtype, .causal = causal};
+  return {.pass = AttentionPass::forward,
+          .shape = shape,
+          .rows_of = shape,
+          .dtype = dtype,
+          .causal = causal};
 }
 
-AttentionGraph backward_graph(const AttentionShape& shape, DType dtype, SumOrder order,
-                              bool causal = true) {
+AttentionGraph backward_graph(const AttentionShape& shape, AttentionShape rows_of, DType dtype,
+                              SumOrder order, bool causal = true) {
+  rows_of.rows = shape.rows;  // sequences more or fewer are the same graph
   return {.pass = AttentionPass::backward,
           .shape = shape,
+          .rows_of = rows_of,
           .dtype = dtype,
           .order = order,
           .causal = causal};
@@ -300,11 +312,25 @@ struct Parts {
   void* v;
 };
 
-Parts parts_of(void* qkv, const Sizes& sizes) {
-  auto* start = static_cast<char*>(qkv);
-  const std::int64_t bytes_of_head = 2 * sizes.head_size;
-  auto* k = start + sizes.heads * bytes_of_head;
-  return {start, k, k + sizes.kv_heads * bytes_of_head};
+// The element of a buffer of 16-bit numbers.
+char* address_of(void* buffer, std::int64_t index) {
+  return static_cast<char*>(buffer) + 2 * index;
+}
+
+// Where in `whole` a share begins: with the sequence of this row, and these heads of queries and of
+// keys.
+struct ShareStart {
+  std::int64_t row = 0;
+  std::int64_t head = 0;
+  std::int64_t kv_head = 0;
+};
+
+Parts parts_of(void* qkv, const AttentionShape& whole, const ShareStart& start = {}) {
+  const std::int64_t head_size = whole.columns / whole.heads;
+  const std::int64_t row = start.row * qkv_columns(whole);
+  const std::int64_t k = row + whole.columns + start.kv_head * head_size;
+  return {address_of(qkv, row + start.head * head_size), address_of(qkv, k),
+          address_of(qkv, k + whole.kv_heads * head_size)};
 }
 
 void require_alignment(std::initializer_list<const void*> pointers) {
@@ -324,17 +350,18 @@ std::optional<Launch> cudnn_attention(Cudnn& cudnn, const AttentionShape& shape,
   if (!memory) return std::nullopt;
   const std::shared_ptr<void> workspace = *std::move(memory);
   const auto launcher = std::make_shared<PlanLauncher>(made->plan);
-  return [launcher, workspace, sizes = made->sizes](void* const* buffers, CUstream_st* stream) {
+  return [launcher, workspace, shape](void* const* buffers, CUstream_st* stream) {
     require_alignment({buffers[0], buffers[1], buffers[2]});
-    const auto [q, k, v] = parts_of(buffers[0], sizes);
+    const auto [q, k, v] = parts_of(buffers[0], shape);
     launcher->launch({q, k, v, buffers[1], buffers[2]}, workspace.get(), stream);
   };
 }
 
-std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const AttentionShape& shape,
-                                               DType dtype, std::int64_t scratch_bytes,
-                                               std::string* reason, SumOrder order, bool causal) {
-  const auto made = plan_of(cudnn, backward_graph(shape, dtype, order, causal), reason);
+std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const AttentionShape& whole,
+                                               const AttentionShape& share, DType dtype,
+                                               std::int64_t scratch_bytes, std::string* reason,
+                                               SumOrder order, bool causal) {
+  const auto made = plan_of(cudnn, backward_graph(share, whole, dtype, order, causal), reason);
   if (!made) return std::nullopt;
   const Scratch scratch = scratch_of(made->sizes, order, *made->plan);
   if (scratch.bytes > scratch_bytes) {
@@ -343,22 +370,35 @@ std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const AttentionShap
     return std::nullopt;
   }
   const auto launcher = std::make_shared<PlanLauncher>(made->plan);
-  return [launcher, scratch, order, sizes = made->sizes](void* const* buffers,
-                                                         CUstream_st* stream) {
+  return [=](void* const* buffers, CUstream_st* stream) {
     require_alignment({buffers[0], buffers[1], buffers[2], buffers[3], buffers[4], buffers[5]});
-    const auto [q, k, v] = parts_of(buffers[0], sizes);
-    const auto [d_q, d_k, d_v] = parts_of(buffers[5], sizes);
     auto* own = static_cast<char*>(buffers[4]);
-    std::vector<void*> pointers = {q, k, v, buffers[1], buffers[2], buffers[3], own, d_q, d_k, d_v};
-    if (order == SumOrder::any) pointers.push_back(own + scratch.sums);
-    launcher->launch(pointers, own + scratch.workspace, stream);
+    const auto launch_share = [&](const ShareStart& start) {
+      const auto [q, k, v] = parts_of(buffers[0], whole, start);
+      const auto [d_q, d_k, d_v] = parts_of(buffers[5], whole, start);
+      const std::int64_t first =
+          start.row * whole.columns + start.head * (whole.columns / whole.heads);
+      float* log_sums =
+          static_cast<float*>(buffers[3]) + start.row * whole.heads + start.head * whole.tokens;
+      std::vector<void*> pointers = {
+          q,   k,   v,  address_of(buffers[1], first), address_of(buffers[2], first), log_sums, own,
+          d_q, d_k, d_v};
+      if (order == SumOrder::any) pointers.push_back(own + scratch.sums);
+      launcher->launch(pointers, own + scratch.workspace, stream);
+    };
+    for (ShareStart start; start.row < whole.rows; start.row += share.rows) {
+      for (start.head = start.kv_head = 0; start.head < whole.heads; start.head += share.heads) {
+        launch_share(start);
+        start.kv_head += share.kv_heads;
+      }
+    }
   };
 }
 
 std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn& cudnn,
                                                            const AttentionShape& shape, DType dtype,
                                                            std::string* reason, SumOrder order) {
-  const auto made = plan_of(cudnn, backward_graph(shape, dtype, order), reason);
+  const auto made = plan_of(cudnn, backward_graph(shape, shape, dtype, order), reason);
   if (!made) return std::nullopt;
   return scratch_of(made->sizes, order, *made->plan).bytes;
 }

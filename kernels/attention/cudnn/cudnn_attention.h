@@ -46,10 +46,12 @@ enum class SumOrder { fixed, any };
 std::optional<Launch> cudnn_attention(Cudnn&, const AttentionShape&, DType, std::string* reason,
                                       bool causal = true);
 
-// A launch on (qkv, out, d_out, log_sums, scratch, d_qkv). nullopt where cuDNN has none, or needs
-// more than scratch_bytes; *reason then says why, with both numbers of bytes. The scratch is
-// aligned to 256 bytes.
-std::optional<Launch> cudnn_attention_gradient(Cudnn&, const AttentionShape&, DType,
+// A launch on (qkv, out, d_out, log_sums, scratch, d_qkv) of the whole shape, which cuDNN processes
+// in shares, one after another: of its sequences, or of the heads of one sequence. nullopt where
+// cuDNN has none, or needs more than scratch_bytes for a share; *reason then says why, with both
+// numbers of bytes. The scratch is aligned to 256 bytes.
+std::optional<Launch> cudnn_attention_gradient(Cudnn&, const AttentionShape& whole,
+                                               const AttentionShape& share, DType,
                                                std::int64_t scratch_bytes, std::string* reason,
                                                SumOrder order = SumOrder::fixed,
                                                bool causal = true);
@@ -69,8 +71,8 @@ constexpr std::int64_t cudnn_attention_gradient_scratch(const AttentionShape& sh
          rounded_up(shared, 256) + 256;
 }
 
-// The scratch bytes that the loaded cuDNN needs. Creates the plan if there is none yet, which is
-// slow.
+// The scratch bytes that the loaded cuDNN needs for the shape at once. Creates the plan if there is
+// none yet, which is slow.
 std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn&, const AttentionShape&, DType,
                                                            std::string* reason,
                                                            SumOrder order = SumOrder::fixed);

@@ -207,8 +207,8 @@ void expect_textbook(Cudnn& cudnn, const Case& c, DType dtype, SumOrder order, s
   const std::int64_t scratch_bytes = cudnn_attention_gradient_scratch(c.shape(), order);
   const auto forward = cudnn_attention(cudnn, c.shape(), dtype, &reason, c.causal);
   ASSERT_TRUE(forward) << reason;
-  const auto backward =
-      cudnn_attention_gradient(cudnn, c.shape(), dtype, scratch_bytes, &reason, order, c.causal);
+  const auto backward = cudnn_attention_gradient(cudnn, c.shape(), c.shape(), dtype, scratch_bytes,
+                                                 &reason, order, c.causal);
   ASSERT_TRUE(backward) << reason;
   const Numbers qkv = random_numbers(c.qkv_numbers(), dtype, seed);
   const Numbers d_out = random_numbers(c.rows() * c.columns(), dtype, seed + 1);
@@ -255,7 +255,8 @@ TEST_F(CudnnAttention, RefusesWithASentence) {
   EXPECT_EQ(reason, "cuDNN's attention takes bf16 and fp16 only");
   EXPECT_FALSE(cudnn_attention(*cudnn_, {64, 12, 64, 1}, DType::bf16, &reason));
   EXPECT_EQ(reason, "cuDNN's attention takes heads of a multiple of 8 columns");
-  EXPECT_FALSE(cudnn_attention_gradient(*cudnn_, {128, 64, 128, 1}, DType::bf16, 100, &reason));
+  constexpr AttentionShape shape{128, 64, 128, 1};
+  EXPECT_FALSE(cudnn_attention_gradient(*cudnn_, shape, shape, DType::bf16, 100, &reason));
   EXPECT_NE(reason.find("bytes of scratch and has 100"), std::string::npos) << reason;
 }
 
@@ -274,7 +275,7 @@ TEST_F(CudnnAttention, InTurnsFromOnePlanIsWhatItIsAlone) {
     std::string reason;
     const auto forward = cudnn_attention(cudnn, c.shape(), DType::bf16, &reason);
     const auto backward =
-        cudnn_attention_gradient(cudnn, c.shape(), DType::bf16, scratch_bytes, &reason);
+        cudnn_attention_gradient(cudnn, c.shape(), c.shape(), DType::bf16, scratch_bytes, &reason);
     EXPECT_TRUE(forward && backward) << reason;
     return [forward, backward](const Operands& operands) {
       (*forward)(operands.forward().data(), nullptr);
@@ -299,10 +300,10 @@ TEST_F(CudnnAttention, InTurnsFromOnePlanIsWhatItIsAlone) {
   EXPECT_NE(result_of(one), alone);
 }
 
-// 24 sequences of 2048 tokens have more scores than the scratch has room for.
-void expect_shares_and_own_kernels(Cudnn* cudnn, const Case& c) {
-  constexpr std::int64_t most_scratch = 100LL << 20;
-  ASSERT_LT(sequences_for_cudnn(c.shape(), DType::bf16, most_scratch), c.batch);
+// Sequences, or heads of one sequence, with more scores than the scratch has room for.
+void expect_shares_and_own_kernels(Cudnn* cudnn, const Case& c, std::int64_t most_scratch,
+                                   const AttentionShape& share) {
+  ASSERT_EQ(share_for_cudnn(c.shape(), DType::bf16, most_scratch), share);
   const Operands operands(c, DType::bf16,
                           attention_gradient_scratch_bytes(c.shape(), DType::bf16, most_scratch));
   operands.upload(random_numbers(c.qkv_numbers(), DType::bf16, 1),
@@ -324,8 +325,14 @@ void expect_shares_and_own_kernels(Cudnn* cudnn, const Case& c) {
 }
 
 TEST_F(CudnnAttention, OfManySequencesIsThatOfTheirSharesAndOfOurOwnKernels) {
-  expect_shares_and_own_kernels(cudnn_.get(), {24, 2, 2048, 64});
-  expect_shares_and_own_kernels(cudnn_.get(), {12, 4, 2048, 64, true, 2});
+  constexpr std::int64_t of_sequences = 100LL << 20, of_heads = 20LL << 20;
+  expect_shares_and_own_kernels(cudnn_.get(), {24, 2, 2048, 64}, of_sequences,
+                                {.rows = 6 * 2048, .columns = 128, .tokens = 2048, .heads = 2});
+  expect_shares_and_own_kernels(cudnn_.get(), {2, 4, 2048, 64}, of_heads,
+                                {.rows = 2048, .columns = 128, .tokens = 2048, .heads = 2});
+  expect_shares_and_own_kernels(
+      cudnn_.get(), {2, 8, 1024, 64, true, 4}, 11LL << 20,
+      {.rows = 1024, .columns = 256, .tokens = 1024, .heads = 4, .kv_heads = 2});
 }
 
 double microseconds_of(const Launch& launch, const std::vector<void*>& operands) {
@@ -349,8 +356,8 @@ void print_times(Cudnn& cudnn, const Case& c) {
               microseconds_of(*forward, operands.forward()),
               static_cast<long long>(own.value_or(-1)));
   for (const SumOrder order : {SumOrder::fixed, SumOrder::any}) {
-    const auto backward =
-        cudnn_attention_gradient(cudnn, c.shape(), DType::bf16, scratch_bytes, &reason, order);
+    const auto backward = cudnn_attention_gradient(cudnn, c.shape(), c.shape(), DType::bf16,
+                                                   scratch_bytes, &reason, order);
     ASSERT_TRUE(backward) << reason;
     const auto bytes =
         cudnn_attention_gradient_bytes(cudnn, c.shape(), DType::bf16, &reason, order);
