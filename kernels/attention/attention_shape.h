@@ -2,7 +2,6 @@
 // The sizes of attention, whose heads of queries may share heads of keys and of values.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string_view>
 
@@ -22,7 +21,7 @@ struct AttentionSizes {
   Size heads = 1;
   Size kv_heads = heads;  // a divisor of the heads; as many, if none is given
 
-  auto operator<=>(const AttentionSizes&) const = default;
+  bool operator==(const AttentionSizes&) const = default;
 };
 using AttentionShape = AttentionSizes<std::int64_t>;
 

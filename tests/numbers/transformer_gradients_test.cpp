@@ -77,7 +77,11 @@ const BlockCase blocks[] = {
     {"swiglu", [](Knobs& knobs) { knobs.model.mlp = ModelMlp::swiglu; }},
     {"rope", [](Knobs& knobs) { knobs.model.position = ModelPosition::rope; }},
     {"tied", [](Knobs& knobs) { knobs.model.tied = true; }},
-    {"grouped_queries", [](Knobs& knobs) { knobs.model.kv_heads = 1; }},
+    {"grouped_queries",
+     [](Knobs& knobs) {
+       knobs.model.heads = 4;
+       knobs.model.kv_heads = 2;
+     }},
     {"llama", make_llama},
     {"llama_without_biases",
      [](Knobs& knobs) {
