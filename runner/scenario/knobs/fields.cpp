@@ -146,7 +146,7 @@ constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::kv_heads>(
         "model.kv_heads", or_word("heads", whole(1, 1024)),
         "heads of keys and of values, of which 'model.heads' is a multiple: groups of queries "
-        "share one, which is repeated for them",
+        "share one",
         &for_transformer),
     field<&Knobs::model, &ModelKnobs::vocab>("model.vocab", whole(2, 1048576),
                                              "tokens there are, or rows of a table",
