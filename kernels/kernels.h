@@ -8,6 +8,7 @@
 #include "kernels/convolution/convolution.h"
 #include "kernels/diffusion/diffusion.h"
 #include "kernels/embedding/embedding.h"
+#include "kernels/fp8/fp8.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/heads/heads.h"

@@ -200,6 +200,7 @@ void register_benchmarks(Cudnn* dnn) {
       {DType::bf16, "bf16"}, {DType::fp16, "fp16"}, {DType::tf32, "tf32"}, {DType::fp32, "fp32"}};
   for (const auto& [dtype, dtype_name] : dtypes) {
     for (const BenchShape& bench : bench_shapes()) {
+      if (!std::ranges::count(trial_recipe(bench.kernel).dtypes, dtype)) continue;
       if (dtype == DType::tf32 && !uses_tensor_cores(bench)) continue;  // differs in GEMMs only
       const std::string name = std::string(dtype_name) + "/" + name_of(bench);
       const bool convolves = bench.shape.holds<ConvolutionShape>();

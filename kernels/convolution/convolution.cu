@@ -18,7 +18,9 @@ namespace {
 ChooseLaunch chooser_of(const ConvolutionRequest& request, const LaunchContext& context) {
   if (context.gemm_autotuner == nullptr) return nullptr;
   return [request](const std::vector<Launch>& launches) {
-    const MeasuredOperands operands(request.kernel, operand_elements(request), request.dtype);
+    const std::vector<std::int64_t> elements = operand_elements(request);
+    const MeasuredOperands operands(request.kernel, {elements.begin(), elements.end()},
+                                    request.dtype);
     const auto enqueue = [&](std::size_t index) { launches[index](operands.pointers(), nullptr); };
     return choose_by_time(operands, launches.size(), enqueue).index;
   };

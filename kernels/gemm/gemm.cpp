@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/extents.h"
+#include "kernels/fp8/fp8_numbers.h"
 #include "kernels/number_format.h"
 #include "kernels/pointwise/pointwise.h"
 
@@ -149,9 +150,70 @@ void matmul_gelu_gradient_reference(const CallOf<kernels::MatmulGeluGradient>& c
   }
 }
 
+constexpr auto matmul_fp8_operands = operands_of<kernels::MatmulFp8>({
+    {"a", Access::read, left_factors, OperandFormat::byte},
+    {"b", Access::read, right_factors, OperandFormat::byte},
+    {"a_inverse_scale", Access::read, extent::one, OperandFormat::single},
+    {"b_inverse_scale", Access::read, extent::one, OperandFormat::single},
+    {.name = "c", .access = Access::read_write, .elements = results, .accumulates = accumulates},
+});
+
+constexpr auto linear_fp8_operands = operands_of<kernels::LinearFp8>({
+    {"x", Access::read, left_factors, OperandFormat::byte},
+    {"weight", Access::read, right_factors, OperandFormat::byte},
+    {"x_inverse_scale", Access::read, extent::one, OperandFormat::single},
+    {"weight_inverse_scale", Access::read, extent::one, OperandFormat::single},
+    {"bias", Access::read, extent::columns},
+    {"y", Access::write, extent::elements},
+});
+
+std::vector<double> doubles_of_fp8(const void* bytes, const Fp8Format& format, std::int64_t count) {
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i)
+    values.push_back(float_from_fp8(format, static_cast<const std::uint8_t*>(bytes)[i]));
+  return values;
+}
+
+// Calls take(index in the result, sum) with the sums of s a b^T in double.
+template <class Take>
+void sum_fp8(const auto& call, const Fp8Format& format_of_a, Take take) {
+  const auto [m, n, k, unused] = call.shape;
+  const std::vector<double> a = doubles_of_fp8(call.buffers[0], format_of_a, m * k);
+  const std::vector<double> b = doubles_of_fp8(call.buffers[1], e4m3, n * k);
+  const double scale =
+      number_at(call.buffers[2], DType::fp32, 0) * number_at(call.buffers[3], DType::fp32, 0);
+  for (std::int64_t row = 0; row < m; ++row) {
+    for (std::int64_t column = 0; column < n; ++column) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < k; ++i) sum += a[row * k + i] * b[column * k + i];
+      take(row * n + column, scale * sum);
+    }
+  }
+}
+
+void matmul_fp8_reference(const CallOf<kernels::MatmulFp8>& call) {
+  void* const c = call.buffers[4];
+  sum_fp8(call, call.attributes.gradient ? e5m2 : e4m3, [&](std::int64_t i, double sum) {
+    const double before = call.attributes.accumulate ? number_at(c, call.dtype, i) : 0;
+    set_number(c, call.dtype, i, before + sum);
+  });
+}
+
+void linear_fp8_reference(const CallOf<kernels::LinearFp8>& call) {
+  const std::int64_t n = call.shape.columns;
+  sum_fp8(call, e4m3, [&](std::int64_t i, double sum) {
+    set_number(call.buffers[5], call.dtype, i, sum + number_at(call.buffers[4], call.dtype, i % n));
+  });
+}
+
 // Each result is a sum of products, and has one more operation and those of gelu or of its slope.
 constexpr auto gelu_gemm_flops = [](const auto& shape) {
   return elements_of(shape) * (2 * shape.depth + 1 + gelu_operations);
+};
+
+constexpr auto linear_flops = [](const auto& shape) {
+  return elements_of(shape) * (2 * shape.depth + 1);
 };
 
 // The 101 GEMMs of a ResNet-50's step and the 177 of a UNet's took an H200 0.9 to 1.1 times as long
@@ -170,12 +232,16 @@ std::vector<Kernel> gemm_kernels() {
                    [](const auto& told) { return told.spare_multiprocessors; }),
                .sparing = matmul_that_spares},
               {.share_of_rate = gemm_share}),
-          row<kernels::Linear, linear_reference>(
-              linear_operands,
-              [](const auto& shape) {
-                return 2 * elements_of(shape) * shape.depth + elements_of(shape);
-              },
+          row<kernels::Linear, linear_reference>(linear_operands, linear_flops,
+                                                 {.uses_workspace = true, .gemm = gemm_sizes},
+                                                 {.share_of_rate = gemm_share}),
+          row<kernels::MatmulFp8, matmul_fp8_reference>(
+              matmul_fp8_operands,
+              [](const auto& shape) { return 2 * elements_of(shape) * shape.depth; },
               {.uses_workspace = true, .gemm = gemm_sizes}, {.share_of_rate = gemm_share}),
+          row<kernels::LinearFp8, linear_fp8_reference>(
+              linear_fp8_operands, linear_flops, {.uses_workspace = true, .gemm = gemm_sizes},
+              {.share_of_rate = gemm_share}),
           row<kernels::LinearGelu, linear_gelu_reference>(
               linear_gelu_operands, gelu_gemm_flops, {.uses_workspace = true, .gemm = gemm_sizes},
               {.share_of_rate = gemm_share}),

@@ -74,6 +74,35 @@ struct MatmulGeluGradient {
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };
 
+// A GEMM of factors in fp8 (fp8_numbers.h), row-major: C = s A B^T, or C += s A B^T. s is the
+// product of the factors' inverse scales. B is e4m3. A is e4m3 too, or e5m2 for a gradient. Tensor
+// cores add in fp32; for gradients, sums of tensor cores are added up more exactly, as
+// TransformerEngine does by default (use_split_accumulator).
+//   shape     as Linear; all must be multiples of 16
+//   operands  a (bytes [M][K]), b (bytes [N][K]), a_inverse_scale (fp32 [1]), b_inverse_scale
+//             (fp32 [1]), c ([M][N])
+struct MatmulFp8 {
+  static constexpr std::string_view name = "matmul_fp8";
+  using Shape = Matmul::Shape;
+  struct Attributes {
+    static constexpr std::string_view names = "gradient accumulate";
+    bool gradient = false;
+    bool accumulate = false;
+  };
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
+// A linear layer of factors in fp8: y = s x W^T + bias, as matmul_fp8 without a gradient.
+//   shape     as Linear; all must be multiples of 16
+//   operands  x (bytes [M][K]), weight (bytes [N][K]), x_inverse_scale (fp32 [1]),
+//             weight_inverse_scale (fp32 [1]), bias ([N]), y ([M][N])
+struct LinearFp8 {
+  static constexpr std::string_view name = "linear_fp8";
+  using Shape = Matmul::Shape;
+  using Attributes = NoAttributes;
+  static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
+};
+
 }  // namespace kernels
 
 // The products a b^T and a^T b.

@@ -20,6 +20,14 @@ cudaDataType storage(DType dtype) {
   return dtype == DType::fp16 ? CUDA_R_16F : CUDA_R_32F;
 }
 
+// The type of cuBLASLt's first factor, which is b, and of its second, which is a.
+cudaDataType type_of_first(const GemmShape& gemm) {
+  return gemm.factors == Factors::stored ? storage(gemm.dtype) : CUDA_R_8F_E4M3;
+}
+cudaDataType type_of_second(const GemmShape& gemm) {
+  return gemm.factors == Factors::e5m2_by_e4m3 ? CUDA_R_8F_E5M2 : type_of_first(gemm);
+}
+
 // Multiprocessors of the current device minus those to leave free; at least one.
 std::int32_t multiprocessors_less(int spare) {
   int device = 0, multiprocessors = 0;
@@ -75,14 +83,16 @@ Preference preference_for(const LaunchContext& context) {
 GemmCall::GemmCall(std::string_view kernel, const GemmShape& shape, const LaunchContext& context)
     : kernel_(kernel), shape_(shape), context_(context), description_(describe()) {
   const auto [m, n, k, groups] = shape.shape;
-  first_ = shape.transpose_b ? layout(k, n) : layout(n, k);
-  second_ = shape.transpose_a ? layout(m, k) : layout(k, m);
-  result_ = layout(n, m);
+  const cudaDataType first = type_of_first(shape), second = type_of_second(shape);
+  first_ = shape.transpose_b ? layout(first, k, n) : layout(first, n, k);
+  second_ = shape.transpose_a ? layout(second, m, k) : layout(second, k, m);
+  result_ = layout(storage(shape.dtype), n, m);
 }
 
-GemmCall::Layout GemmCall::layout(std::int64_t rows, std::int64_t columns) const {
+GemmCall::Layout GemmCall::layout(cudaDataType type, std::int64_t rows,
+                                  std::int64_t columns) const {
   cublasLtMatrixLayout_t handle = nullptr;
-  check(cublasLtMatrixLayoutCreate(&handle, storage(shape_.dtype), static_cast<std::uint64_t>(rows),
+  check(cublasLtMatrixLayoutCreate(&handle, type, static_cast<std::uint64_t>(rows),
                                    static_cast<std::uint64_t>(columns), rows),
         "create a layout");
   Layout made(handle);
@@ -109,6 +119,8 @@ GemmCall::Description GemmCall::describe() const {
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, of_cublaslt(shape_.epilogue));
   if (has_bias(shape_.epilogue)) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, storage(shape_.dtype));
   if (has_gelu(shape_.epilogue)) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, shape_.shape.columns);
+  // Sums of tensor cores have fewer bits than fp32. Without this, others add them up now and then.
+  if (shape_.factors == Factors::e4m3) set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
   if (shape_.spare_multiprocessors > 0) {
     set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, multiprocessors_less(shape_.spare_multiprocessors));
   }
@@ -138,6 +150,9 @@ void GemmCall::enqueue(void* const* buffers, const cublasLtMatmulAlgo_t& algorit
   const void* a = buffers[0];
   const void* b = buffers[1];
   void* const* next = buffers + 2;
+  const bool has_scales = shape_.factors != Factors::stored;
+  void* const* const scale_of_a = has_scales ? next++ : nullptr;
+  void* const* const scale_of_b = has_scales ? next++ : nullptr;
   void* const* const bias = has_bias(shape_.epilogue) ? next++ : nullptr;
   void* const* const of_gelu = has_gelu(shape_.epilogue) ? next++ : nullptr;
   void* c = *next;
@@ -151,8 +166,10 @@ void GemmCall::enqueue(void* const* buffers, const cublasLtMatmulAlgo_t& algorit
   const auto point_at = [&](cublasLtMatmulDescAttributes_t which, void* const* operand) {
     if (operand == nullptr) return;
     check(cublasLtMatmulDescSetAttribute(description_.get(), which, operand, sizeof *operand),
-          "set an operand of the epilogue");
+          "set an operand");
   };
+  point_at(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale_of_b);
+  point_at(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale_of_a);
   point_at(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   point_at(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, of_gelu);
   const float alpha = 1.0f, beta = shape_.accumulate ? 1.0f : 0.0f;

@@ -46,7 +46,7 @@ class GemmCall {
   using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, DestroyBlas>;
 
   Description describe() const;
-  Layout layout(std::int64_t rows, std::int64_t columns) const;
+  Layout layout(cudaDataType, std::int64_t rows, std::int64_t columns) const;
 
   std::string kernel_;
   GemmShape shape_;

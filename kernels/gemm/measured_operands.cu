@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/fp8/fp8_numbers.h"
 #include "kernels/launch.cuh"
 #include "kernels/stopwatch.h"
 
@@ -22,8 +23,16 @@ void check(cudaError_t status, std::string_view what) {
 constexpr unsigned blocks = 1024;
 constexpr int threads = 256;
 
-// Fills with numbers in [-1, 1) computed from their index: zeros would draw less power and run
-// faster.
+// A number in [-1, 1) from 16 bits, or one in fp8 between -2 and 2, which is never NaN.
+template <class Number>
+__device__ __forceinline__ Number number_of(std::uint32_t bits) {
+  if constexpr (std::is_same_v<Number, std::uint8_t>)
+    return static_cast<std::uint8_t>(bits & fp8_below_two);
+  else
+    return from_float<Number>(static_cast<float>(bits & 0xffffu) / 32768.0f - 1.0f);
+}
+
+// Fills with numbers computed from their index: zeros would draw less power and run faster.
 template <class Number>
 __global__ void __launch_bounds__(threads)
     write_noise(Number* numbers, std::int64_t count, std::uint32_t seed) {
@@ -33,7 +42,7 @@ __global__ void __launch_bounds__(threads)
     std::uint32_t bits = static_cast<std::uint32_t>(i) * 2654435761u + seed;
     bits = (bits ^ (bits >> 15)) * 2246822519u;
     bits ^= bits >> 13;
-    numbers[i] = from_float<Number>(static_cast<float>(bits & 0xffffu) / 32768.0f - 1.0f);
+    numbers[i] = number_of<Number>(bits);
   }
 }
 
@@ -103,10 +112,11 @@ MeasuredOperands::Memory MeasuredOperands::room_for(std::int64_t bytes) {
 }
 
 MeasuredOperands::MeasuredOperands(std::string_view kernel,
-                                   const std::vector<std::int64_t>& elements, DType dtype)
-    : result_bytes_(elements.back() * bytes_of(dtype)) {
+                                   const std::vector<MeasuredNumbers>& operands, DType dtype)
+    : result_bytes_(operands.back().count * bytes_of(dtype)) {
   std::vector<std::int64_t> bytes;
-  for (const std::int64_t count : elements) bytes.push_back(count * bytes_of(dtype));
+  for (const MeasuredNumbers& each : operands)
+    bytes.push_back(each.count * bytes_of(each.format, dtype));
   bytes.push_back(result_bytes_);
   bytes.push_back(sizeof(int));
   for (const std::int64_t each : bytes) {
@@ -117,12 +127,17 @@ MeasuredOperands::MeasuredOperands(std::string_view kernel,
           std::to_string(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) >> 20) +
           " MiB more, on which algorithms are measured; write launch.gemm = \"heuristic\"");
   }
-  for (std::size_t operand = 0; operand < elements.size(); ++operand)
+  for (std::size_t operand = 0; operand < operands.size(); ++operand)
     pointers_.push_back(memory_[operand].get());
-  with_storage(dtype, [&](auto zero) {
-    for (std::size_t input = 0; input + 1 < elements.size(); ++input)
-      fill_with_noise<decltype(zero)>(pointers_[input], elements[input], input);
-  });
+  for (std::size_t input = 0; input + 1 < operands.size(); ++input) {
+    const auto fill = [&](auto zero) {
+      fill_with_noise<decltype(zero)>(pointers_[input], operands[input].count, input);
+    };
+    if (operands[input].format == OperandFormat::byte)
+      fill(std::uint8_t{});
+    else
+      with_storage(operands[input].format == OperandFormat::single ? DType::fp32 : dtype, fill);
+  }
 }
 
 void MeasuredOperands::clear_result() const {

@@ -14,11 +14,19 @@
 
 namespace stepgate {
 
+// The numbers of one operand. Bytes are numbers in fp8, in either format.
+struct MeasuredNumbers {
+  MeasuredNumbers(std::int64_t numbers, OperandFormat of = OperandFormat::storage)
+      : count(numbers), format(of) {}
+
+  std::int64_t count;
+  OperandFormat format;
+};
+
 class MeasuredOperands {
  public:
-  // `elements` are the sizes of the kernel's operands in numbers, in its order; the last is its
-  // result.
-  MeasuredOperands(std::string_view kernel, const std::vector<std::int64_t>& elements, DType);
+  // The kernel's operands in its order; the last is its result.
+  MeasuredOperands(std::string_view kernel, const std::vector<MeasuredNumbers>& operands, DType);
 
   // Pointers in the kernel's order of operands.
   void* const* pointers() const { return pointers_.data(); }

@@ -8,13 +8,14 @@ namespace stepgate {
 
 Launch prepare_gemm(std::string_view kernel, const kernels::Matmul::Shape& shape, DType dtype,
                     const kernels::Matmul::Attributes& asked, Epilogue epilogue,
-                    const LaunchContext& context) {
+                    const LaunchContext& context, Factors factors) {
   const GemmShape gemm{.shape = shape,
                        .dtype = dtype,
                        .transpose_a = asked.transpose_a,
                        .transpose_b = asked.transpose_b,
                        .accumulate = asked.accumulate,
                        .epilogue = epilogue,
+                       .factors = factors,
                        .spare_multiprocessors = asked.spare_multiprocessors};
   const auto call = std::make_shared<const GemmCall>(kernel, gemm, context);
   const cublasLtMatmulAlgo_t algorithm = context.gemm_autotuner
@@ -34,6 +35,19 @@ Launch kernels::Linear::prepare(const Shape& shape, DType dtype, const Attribute
                                 const LaunchContext& context) {
   return prepare_gemm(kernels::Linear::name, shape, dtype, {.transpose_b = true}, Epilogue::bias,
                       context);
+}
+
+Launch kernels::MatmulFp8::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
+                                   const LaunchContext& context) {
+  return prepare_gemm(name, shape, dtype,
+                      {.transpose_b = true, .accumulate = attributes.accumulate}, Epilogue::none,
+                      context, attributes.gradient ? Factors::e5m2_by_e4m3 : Factors::e4m3);
+}
+
+Launch kernels::LinearFp8::prepare(const Shape& shape, DType dtype, const Attributes&,
+                                   const LaunchContext& context) {
+  return prepare_gemm(name, shape, dtype, {.transpose_b = true}, Epilogue::bias, context,
+                      Factors::e4m3);
 }
 
 Launch kernels::LinearGelu::prepare(const Shape& shape, DType dtype, const Attributes&,

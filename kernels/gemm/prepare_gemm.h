@@ -24,6 +24,13 @@ constexpr bool has_gelu(Epilogue epilogue) {
   return epilogue == Epilogue::bias_gelu || epilogue == Epilogue::gelu_gradient;
 }
 
+// The factors of the GEMM. Those in fp8 are bytes, and their inverse scales follow b.
+enum class Factors {
+  stored,       // of the dtype, as the result is
+  e4m3,         // both
+  e5m2_by_e4m3  // the first is a gradient, and is summed more exactly
+};
+
 // A GEMM without the addresses of its operands; equal ones share an algorithm.
 struct GemmShape {
   kernels::Matmul::Shape shape;
@@ -32,12 +39,14 @@ struct GemmShape {
   bool transpose_b = false;
   bool accumulate = false;
   Epilogue epilogue = Epilogue::none;
+  Factors factors = Factors::stored;
   int spare_multiprocessors = 0;
 
   bool operator==(const GemmShape&) const = default;
 };
 
 Launch prepare_gemm(std::string_view kernel, const kernels::Matmul::Shape&, DType,
-                    const kernels::Matmul::Attributes&, Epilogue, const LaunchContext&);
+                    const kernels::Matmul::Attributes&, Epilogue, const LaunchContext&,
+                    Factors = Factors::stored);
 
 }  // namespace stepgate

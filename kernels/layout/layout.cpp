@@ -9,11 +9,13 @@
 namespace stepgate {
 namespace {
 
-constexpr auto numbers_of_images = [](const auto& s) { return s.images * s.rows * s.columns; };
+constexpr auto numbers_of_either_layout = [](const auto& s) {
+  return s.images * s.rows * s.columns;
+};
 
 constexpr auto change_layout_operands = operands_of<kernels::ChangeLayout>({
-    {"x", Access::read, numbers_of_images},
-    {"y", Access::write, numbers_of_images},
+    {"x", Access::read, numbers_of_either_layout},
+    {"y", Access::write, numbers_of_either_layout},
 });
 
 void change_layout_reference(const CallOf<kernels::ChangeLayout>& call) {

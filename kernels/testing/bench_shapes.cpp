@@ -92,6 +92,23 @@ void append_gemms(const Step& step, std::vector<BenchShape>& all) {
     all.push_back(gemm("matmul", {n, inputs, outputs}, input));
     all.push_back(gemm("matmul", {outputs, inputs, n}, weight));
   }
+  using Fp8 = kernels::MatmulFp8::Attributes;
+  for (const auto& [outputs, inputs] : {std::pair{3 * c, c}, {c, c}, {4 * c, c}, {c, 4 * c}}) {
+    all.push_back(gemm("linear_fp8", {n, outputs, inputs}, {}));
+    all.push_back(gemm("matmul_fp8", {n, outputs, inputs}, Fp8{}));
+    all.push_back(gemm("matmul_fp8", {n, inputs, outputs}, Fp8{.gradient = true}));
+    all.push_back(gemm("matmul_fp8", {outputs, inputs, n}, Fp8{.gradient = true}));
+  }
+  for (const std::int64_t columns : {c, 4 * c}) {
+    all.push_back({.kernel = "amax_parts",
+                   .shape = kernels::AmaxParts::Shape{n * columns, amax_parts(n * columns)},
+                   .verified = kernels::AmaxParts::Shape{verified_parameters, 1}});
+    all.push_back({.kernel = "quantize_fp8",
+                   .shape = PartsShape{n, columns, amax_parts(n * columns)},
+                   .verified = PartsShape{verified_rows, columns, 1},
+                   .attributes = Fp8Attributes{}});
+    all.push_back(by_rows("quantize_fp8_delayed", n, columns, Fp8Attributes{}));
+  }
   for (const char* kernel : {"linear_gelu", "matmul_gelu_gradient"})
     all.push_back(gemm(kernel, {n, 4 * c, c}, {}));
   all.push_back(gemm("matmul", {n, step.vocab, c}, forward));

@@ -87,7 +87,7 @@ KernelTrial make_trial(const TrialRecipe& recipe, const KernelShape& shape, DTyp
 
 std::vector<KernelTrial> all_trials(const TrialRecipe& recipe, std::uint64_t seed) {
   std::vector<KernelTrial> trials;
-  for (const DType dtype : {DType::fp32, DType::tf32, DType::bf16, DType::fp16}) {
+  for (const DType dtype : recipe.dtypes) {
     for (const KernelAttributes& attributes : recipe.attributes) {
       for (const KernelShape& shape : recipe.shapes) {
         trials.push_back(make_trial(recipe, shape, dtype, attributes, seed + 1000 * trials.size()));

@@ -31,6 +31,7 @@ struct TrialRecipe {
   std::size_t stamps = no_operand;
   // Makes inputs that depend on each other consistent, after all are filled.
   void (*settle)(KernelTrial&) = nullptr;
+  std::vector<DType> dtypes = {DType::fp32, DType::tf32, DType::bf16, DType::fp16};
 };
 
 // One recipe for each kernel of the catalogue.

@@ -9,6 +9,7 @@
 
 #include "kernels/batch_norm/batch_statistics.h"
 #include "kernels/catalogue.h"
+#include "kernels/fp8/fp8_numbers.h"
 #include "kernels/kernels.h"
 #include "kernels/number_format.h"
 #include "kernels/trial/kernel_trial.h"
@@ -73,6 +74,15 @@ inline const std::vector<kernels::RepeatHeads::Shape> rows_of_shared_heads = {
 // Shapes of G matrices of T x T.
 inline const std::vector<kernels::Matmul::Shape> gemms_with_gelu = {
     {1, 8, 8}, {5, 16, 8}, {17, 40, 64}, {64, 64, 64}, {130, 72, 200}, {200, 1000, 72}};
+
+inline const std::vector<kernels::Matmul::Shape> gemms_in_fp8 = {
+    {16, 16, 16}, {16, 32, 48}, {64, 64, 64}, {144, 80, 208}, {208, 1008, 80}};
+
+// Keeps bytes that a kernel reads as numbers in fp8 from being infinite or NaN.
+inline void be_fp8(KernelTrial& trial) {
+  for (const std::size_t factor : {0, 1})
+    for (std::byte& byte : trial.operands[factor]) byte &= std::byte{fp8_below_two};
+}
 
 inline std::vector<MatrixShape> square_matrices() {
   std::vector<MatrixShape> shapes;

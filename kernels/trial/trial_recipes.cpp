@@ -39,6 +39,12 @@ TrialRecipe with_clocks(TrialRecipe made, std::size_t clock, std::size_t stamps)
   return made;
 }
 
+// fp8 is beside bf16 alone.
+TrialRecipe beside_bf16(TrialRecipe made) {
+  made.dtypes = {DType::bf16};
+  return made;
+}
+
 template <ForeachPass pass>
 TrialRecipe foreach_recipe(std::map<std::size_t, double> lowest = {}) {
   return recipe<kernels::Foreach<pass>>(matrices, adamw_rules, std::move(lowest));
@@ -184,6 +190,24 @@ std::vector<TrialRecipe> make_recipes() {
           {{1, 1, 1}, {1, 8, 8}, {5, 1, 9}, {17, 33, 65}, {64, 64, 64}, {130, 72, 200}}),
       recipe<kernels::LinearGelu>(gemms_with_gelu),
       recipe<kernels::MatmulGeluGradient>(gemms_with_gelu),
+      beside_bf16(recipe<kernels::MatmulFp8>(
+          gemms_in_fp8, {{}, {true}, {false, true}, {true, true}}, {{2, 0.25}, {3, 0.25}}, be_fp8)),
+      beside_bf16(recipe<kernels::LinearFp8>(gemms_in_fp8, {{}}, {{2, 0.25}, {3, 0.25}}, be_fp8)),
+      beside_bf16(recipe<kernels::AmaxParts>(
+          {{1, 1}, {7, 1}, {64, 11}, {4099, 2}, {20001, 3}, {100003, 25}, {262144, 64}})),
+      beside_bf16(recipe<kernels::QuantizeFp8>({{1, 1, 1},
+                                                {3, 7, 2},
+                                                {16, 16, 1},
+                                                {33, 130, 5},
+                                                {128, 128, 256},
+                                                {144, 272, 528},
+                                                {130, 144, 600},
+                                                {272, 127, 3}},
+                                               {{false}, {true}}, {{1, 0.25}})),
+      beside_bf16(recipe<kernels::QuantizeFp8Delayed>(
+          {{1, 1}, {3, 7}, {16, 16}, {33, 130}, {144, 272}, {130, 144}, {272, 127}},
+          {{false}, {true}}, {{1, 0.25}})),
+      beside_bf16(recipe<kernels::MoveAmaxHistories>({{1}, {3}, {200}})),
       recipe<kernels::Rope>(rows_of_turned_heads,
                             {{2}, {8, 10000, true}, {40, 500000}, {64}, {64, 10000, true}, {256}}),
       recipe<kernels::RepeatHeads>(rows_of_shared_heads, {{1}, {2}, {4}}),
