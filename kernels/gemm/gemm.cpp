@@ -24,7 +24,8 @@ constexpr auto matmul_operands = operands_of<kernels::Matmul>({
     {.name = "c", .access = Access::read_write, .elements = results, .accumulates = accumulates},
 });
 
-constexpr LaunchFunction<kernels::Matmul, GemmSizes> gemm_sizes =
+template <class Kernel>
+constexpr LaunchFunction<Kernel, GemmSizes> gemm_sizes =
     [](const kernels::Matmul::Shape& s, const auto&) {
       return GemmSizes{s.rows, s.columns, s.depth, s.groups};
     };
@@ -227,27 +228,32 @@ std::vector<Kernel> gemm_kernels() {
               matmul_operands,
               [](const auto& shape) { return shape.groups * 2 * elements_of(shape) * shape.depth; },
               {.uses_workspace = true,
-               .gemm = gemm_sizes,
+               .gemm = gemm_sizes<kernels::Matmul>,
                .spare_multiprocessors = AttributesFunction<kernels::Matmul, int>(
                    [](const auto& told) { return told.spare_multiprocessors; }),
                .sparing = matmul_that_spares},
               {.share_of_rate = gemm_share}),
-          row<kernels::Linear, linear_reference>(linear_operands, linear_flops,
-                                                 {.uses_workspace = true, .gemm = gemm_sizes},
-                                                 {.share_of_rate = gemm_share}),
+          row<kernels::Linear, linear_reference>(
+              linear_operands, linear_flops,
+              {.uses_workspace = true, .gemm = gemm_sizes<kernels::Linear>},
+              {.share_of_rate = gemm_share}),
           row<kernels::MatmulFp8, matmul_fp8_reference>(
               matmul_fp8_operands,
               [](const auto& shape) { return 2 * elements_of(shape) * shape.depth; },
-              {.uses_workspace = true, .gemm = gemm_sizes}, {.share_of_rate = gemm_share}),
+              {.uses_workspace = true, .gemm = gemm_sizes<kernels::MatmulFp8>},
+              {.share_of_rate = gemm_share}),
           row<kernels::LinearFp8, linear_fp8_reference>(
-              linear_fp8_operands, linear_flops, {.uses_workspace = true, .gemm = gemm_sizes},
+              linear_fp8_operands, linear_flops,
+              {.uses_workspace = true, .gemm = gemm_sizes<kernels::LinearFp8>},
               {.share_of_rate = gemm_share}),
           row<kernels::LinearGelu, linear_gelu_reference>(
-              linear_gelu_operands, gelu_gemm_flops, {.uses_workspace = true, .gemm = gemm_sizes},
+              linear_gelu_operands, gelu_gemm_flops,
+              {.uses_workspace = true, .gemm = gemm_sizes<kernels::LinearGelu>},
               {.share_of_rate = gemm_share}),
           row<kernels::MatmulGeluGradient, matmul_gelu_gradient_reference>(
               matmul_gelu_gradient_operands, gelu_gemm_flops,
-              {.uses_workspace = true, .gemm = gemm_sizes}, {.share_of_rate = gemm_share})};
+              {.uses_workspace = true, .gemm = gemm_sizes<kernels::MatmulGeluGradient>},
+              {.share_of_rate = gemm_share})};
 }
 
 }  // namespace stepgate
