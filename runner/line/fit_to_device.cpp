@@ -32,6 +32,9 @@ double least_compute_capability(DType dtype) {
   return 0;
 }
 
+// That of fp8, whose tensor cores came with the L4 and the H100.
+constexpr double least_capability_of_fp8 = 8.9;
+
 // The name of the type in scenario files: "bf16".
 std::string_view word_of(DType dtype) {
   for (const Choice& choice : field_named("model.dtype")->values.choices) {
@@ -46,20 +49,30 @@ bool has_share_of_a_device(const auto& plans) {
                      [](const StepPlan& plan) { return plan.cap_of_device.has_value(); });
 }
 
-// Adds an error for each variant whose dtype the device does not support. A compute capability of 0
-// means no GPU, or an unknown one.
+// Whether the scenario asks for a newer device than this, and so is skipped on it.
+bool is_for_newer_devices(const Scenario& scenario, const DeviceIdentity& device) {
+  const auto& needed = scenario.requirements.compute;
+  return needed && device.compute_capability < *needed;
+}
+
+// Adds an error for each variant whose dtype or fp8 the device does not support. A compute
+// capability of 0 means no GPU, or an unknown one.
 void refuse_dtypes(const Planned& planned, const DeviceIdentity& device,
                    std::vector<Diagnostic>& wrong) {
   for (const Variant& variant : planned.scenario.variants) {
-    const DType dtype = variant.knobs.model.dtype;
-    const double needed = least_compute_capability(dtype);
-    if (device.compute_capability == 0 || device.compute_capability >= needed) continue;
-    wrong.push_back(
-        {variant.place,
-         fmt::format("variant '{}': {} needs compute capability {:.1f}, and {} has {:.1f}",
-                     variant.name, word_of(dtype), needed, in_words(device),
-                     device.compute_capability),
-         "write model.dtype = \"fp32\""});
+    const auto refuse = [&](std::string_view what, double needed, const char* way_out) {
+      if (device.compute_capability == 0 || device.compute_capability >= needed) return;
+      wrong.push_back(
+          {variant.place,
+           fmt::format("variant '{}': {} needs compute capability {:.1f}, and {} has {:.1f}",
+                       variant.name, what, needed, in_words(device), device.compute_capability),
+           way_out});
+    };
+    const ModelKnobs& model = variant.knobs.model;
+    refuse(word_of(model.dtype), least_compute_capability(model.dtype),
+           "write model.dtype = \"fp32\"");
+    if (model.fp8 != ModelFp8::none)
+      refuse("fp8", least_capability_of_fp8, "write model.fp8 = \"none\"");
   }
 }
 
@@ -81,7 +94,8 @@ std::vector<PlannedStep> plans_on(const DeviceIdentity& device, const Scenario& 
 void fit_to_device(std::span<Planned> all, const DeviceIdentity& device, std::uint64_t seed) {
   std::vector<Diagnostic> wrong;
   for (Planned& planned : all) {
-    if (!is_planned_only(planned.scenario)) refuse_dtypes(planned, device, wrong);
+    if (!is_planned_only(planned.scenario) && !is_for_newer_devices(planned.scenario, device))
+      refuse_dtypes(planned, device, wrong);
     if (!has_share_of_a_device(planned.plans)) continue;
     try {
       planned.plans = plans_on(device, planned.scenario, seed);

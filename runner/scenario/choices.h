@@ -14,6 +14,9 @@ constexpr bool learns(ModelKind kind) {
 }
 enum class ModelNorm { layer, rms };
 enum class ModelMlp { gelu, swiglu };
+// The scales of tensors in fp8: there are none in fp8, a scale is of the tensor's own largest
+// number, or of those of earlier steps.
+enum class ModelFp8 { none, current, delayed };
 enum class ModelPosition { learned, rope };
 // The first layer of a ResNet: a 7x7 convolution with stride 2 and a max pool, or a 3x3
 // convolution.

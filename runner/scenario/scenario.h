@@ -37,8 +37,9 @@ struct ModelKnobs {
   ModelMlp mlp = ModelMlp::gelu;
   std::optional<std::int64_t> ffn = {};  // width of the MLP; absent: see the field's meaning
   ModelPosition position = ModelPosition::learned;
-  bool tied = false;  // the head shares its weight with the token embedding
-  bool bias = true;   // the blocks' GEMMs have biases
+  bool tied = false;              // the head shares its weight with the token embedding
+  bool bias = true;               // the blocks' GEMMs have biases
+  ModelFp8 fp8 = ModelFp8::none;  // scales of the factors of the blocks' GEMMs
   // Workspace that cuDNN's attention gradient may use for scores; 0: our own kernel.
   std::int64_t attention_workspace_bytes = 1280LL * 1024 * 1024;
   // For elementwise models.

@@ -39,6 +39,10 @@ void append_transformers(std::vector<ModelCase>& cases) {
   scaled.optim.average = 0.9;
   scaled.launch.fuse = Fuse::none;
   cases.push_back({"fp16_transformer", scaled});
+  Knobs current = narrow;  // one part of a batch has 16 tokens, as GEMMs in fp8 need
+  current.model.seq = 8;
+  current.model.fp8 = ModelFp8::current;
+  cases.push_back({"fp8_transformer", current});
   Knobs llama = plain;
   llama.model.norm = ModelNorm::rms;
   llama.model.mlp = ModelMlp::swiglu;
@@ -51,6 +55,12 @@ void append_transformers(std::vector<ModelCase>& cases) {
   cases.push_back({"fp32_llama", llama});
   llama.model.bias = false;
   cases.push_back({"fp32_llama_without_biases", llama});
+  Knobs delayed = llama;
+  delayed.model.dtype = DType::bf16;
+  delayed.model.ffn = 32;
+  delayed.model.seq = 8;
+  delayed.model.fp8 = ModelFp8::delayed;
+  cases.push_back({"fp8_llama_with_delayed_scales", delayed});
   Knobs packed = plain;
   packed.batch.lengths = {3, 5};
   packed.batch.packed = true;

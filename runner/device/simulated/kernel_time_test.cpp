@@ -57,6 +57,14 @@ TEST(KernelTime, OfAGemmIsThatOfItsFullWaves) {
   EXPECT_NEAR(seconds(profile, one_more), 2 * seconds(profile, full), 1e-8);
 }
 
+TEST(KernelTime, OfAGemmInFp8IsShorterByTheRateOfItsFactors) {
+  const DeviceProfile profile = arithmetic_only();
+  constexpr kernels::Matmul::Shape shape{1280, 1280, 512};
+  EXPECT_NEAR(seconds(profile, launch_of("matmul", shape)) /
+                  seconds(profile, launch_of("matmul_fp8", shape)),
+              1.75, 1e-3);
+}
+
 TEST(KernelTime, OfAttentionsGradientIsShorterWhereItsSumsHaveAnyOrder) {
   LaunchKernel gradient =
       launch_of("attention_gradient", kernels::AttentionGradient::Shape{1024, 256, 512, 4});

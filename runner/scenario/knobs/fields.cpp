@@ -180,6 +180,11 @@ constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::bias>(
         "model.bias", yes_or_no(),
         "whether a block's GEMMs have one, as GPT-2's have and Llama's have not", &for_transformer),
+    field<&Knobs::model, &ModelKnobs::fp8>(
+        "model.fp8", one_of(choices<ModelFp8>),
+        "whether the blocks' GEMMs multiply in fp8, beside a model in bf16, and by which numbers a "
+        "factor is scaled; head, embeddings, attention, norms and the update stay in bf16",
+        &for_transformer),
     field<&Knobs::model, &ModelKnobs::attention_workspace_bytes>(
         "model.attention_workspace", bytes(0, tebibyte),
         "memory for cuDNN's gradient of attention; 0 is our own kernel, without scores",

@@ -89,6 +89,28 @@ bool has_gelu_for_gemms(const ModelKnobs& model) {
          model.hidden % 8 == 0 && model.ffn.value_or(4 * model.hidden) % 8 == 0;
 }
 
+bool has_fp8(const Knobs& knobs) {
+  return is_transformer(knobs) && knobs.model.fp8 != ModelFp8::none;
+}
+
+// A GEMM in fp8 takes rows of multiples of 16 bytes, and a weight's gradient is summed over rows of
+// the batch.
+constexpr std::int64_t fp8_multiple = 16;
+bool has_odd_rows_for_fp8(const Knobs& knobs) {
+  const auto odd = [&](std::int64_t size) {
+    const std::vector<std::int64_t>& lengths = knobs.batch.lengths;
+    const std::int64_t rows =
+        knobs.batch.packed && !lengths.empty()
+            ? size / std::ssize(lengths) *
+                  std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})
+            : size / knobs.batch.accumulate * knobs.model.seq;
+    return rows % fp8_multiple != 0;
+  };
+  const std::vector<std::int64_t>& sizes = knobs.batch.sizes;
+  return has_fp8(knobs) &&
+         (sizes.empty() ? odd(knobs.batch.size) : std::ranges::any_of(sizes, odd));
+}
+
 bool has_many_tensors(const Knobs& knobs) {
   return is_transformer(knobs) || has_images(knobs) || knobs.model.kind == ModelKind::recommender;
 }
@@ -232,6 +254,32 @@ constexpr std::array clashes{
              },
              "'model.kv_heads' must divide 'model.heads': equal groups of queries share a head",
              "choose a divisor of 'model.heads', or remove it"},
+    KnobRule{"model.fp8",
+             [](const Knobs& knobs) { return has_fp8(knobs) && knobs.model.dtype != DType::bf16; },
+             "numbers beside fp8 are in bf16", "write model.dtype = \"bf16\", or remove it"},
+    KnobRule{"model.fp8",
+             [](const Knobs& knobs) {
+               return has_fp8(knobs) && (knobs.model.hidden % fp8_multiple != 0 ||
+                                         knobs.model.ffn.value_or(0) % fp8_multiple != 0);
+             },
+             "a GEMM in fp8 takes rows of multiples of 16 bytes",
+             "make 'model.hidden' and 'model.ffn' multiples of 16"},
+    KnobRule{"model.fp8", has_odd_rows_for_fp8,
+             "a weight's gradient in fp8 is summed over a multiple of 16 tokens",
+             "make 'model.seq' a multiple of 16"},
+    KnobRule{
+        "model.fp8",
+        [](const Knobs& knobs) { return has_fp8(knobs) && knobs.launch.fuse == Fuse::epilogue; },
+        "a GEMM in fp8 has no gelu as its epilogue", "write launch.fuse = \"attention\""},
+    KnobRule{"model.fp8", [](const Knobs& knobs) { return has_fp8(knobs) && has_ranks(knobs); },
+             "scales of several ranks are not built yet", "write ranks.count = 1, or remove it"},
+    KnobRule{"model.fp8",
+             [](const Knobs& knobs) {
+               return is_transformer(knobs) && knobs.model.fp8 == ModelFp8::delayed &&
+                      knobs.save.every > 0 && knobs.save.via == SaveVia::beside;
+             },
+             "the next forward pass records maxima while they are copied beside it",
+             "write save.via = \"waited\", or model.fp8 = \"current\""},
     KnobRule{"model.positions",
              [](const Knobs& knobs) {
                return is_transformer(knobs) &&

@@ -21,6 +21,7 @@ class Transformer {
       : builder_(builder), knobs_(knobs), shape_(transformer_shape(knobs)), table_(shape_) {
     add_learned_buffers(builder_, knobs_, table_, update_);
     add_ends_and_inputs();
+    if (knobs_.model.fp8 != ModelFp8::none) add_fp8();
     for (std::int64_t layer = 0; layer < shape_.layers; ++layer) add_block(layer);
     last_norm_ = add_norm("last", rows_of_hidden("end of the stream"));
     add_temporaries();
@@ -31,8 +32,8 @@ class Transformer {
     ingest(batch, sample_bytes);
     builder_.need_share(share_of_rows());
     TransformerBlocks blocks(builder_, shape_, table_,
-                             {update_.weights, update_.gradients, temporaries_},
-                             knobs_.launch.fuse);
+                             {update_.weights, update_.gradients, temporaries_}, knobs_.launch.fuse,
+                             fp8_ ? &*fp8_ : nullptr);
     for (std::int64_t part = 0; part < knobs_.batch.accumulate; ++part) {
       builder_.enter(Phase::forward);
       forward(blocks, part);
@@ -44,6 +45,7 @@ class Transformer {
     builder_.need_share(1);
     builder_.enter(Phase::optimizer);
     build_update(builder_, knobs_, table_, update_);
+    if (fp8_) fp8_->end_step();
     return {.loss = ends_.loss,
             .weights = update_.weights,
             .learned = LearnedParts{update_.weights, update_.gradients, table_.places(),
@@ -82,11 +84,11 @@ class Transformer {
     logits_ = activation("logits", shape_.rows() * shape_.vocab * shape_.element_bytes);
   }
 
-  NormBuffers add_norm(const std::string& name, int sum) {
+  NormBuffers add_norm(const std::string& name, int sum, std::optional<int> out = {}) {
     const std::int64_t a_row = shape_.norm == ModelNorm::rms ? 1 : 2;
     return {
         .sum = sum,
-        .out = rows_of_hidden(name + " norm"),
+        .out = out ? *out : rows_of_hidden(name + " norm"),
         .statistics = activation(name + " norm statistics", shape_.rows() * a_row * word_bytes)};
   }
 
@@ -105,16 +107,29 @@ class Transformer {
     blocks_.push_back(block);
   }
 
+  std::string activation_name(const std::string& block) const {
+    return block + (is_gated() ? " swiglu" : " gelu");
+  }
+
+  // In fp8 the backward pass reads no inputs of GEMMs in 16 bits but attention's result, so that
+  // blocks share the others.
+  void add_fp8() {
+    const std::int64_t every = knobs_.memory.checkpoint_every;
+    fp8_.emplace(builder_, shape_, table_, knobs_.model.fp8, every > 0 ? every : shape_.layers);
+    normed_ = rows_of_hidden("block norm");
+    activation_ = rows_of(activation_name("block"), shape_.ffn);
+  }
+
   bool attention_is_fused() const { return knobs_.launch.fuse >= Fuse::attention; }
 
   BlockBuffers add_block_buffers(const std::string& name) {
     BlockBuffers block;
-    block.norm1 = add_norm(name + " first", 0);
-    block.norm2 = add_norm(name + " second", rows_of_hidden(name + " middle"));
+    block.norm1 = add_norm(name + " first", 0, normed_);
+    block.norm2 = add_norm(name + " second", rows_of_hidden(name + " middle"), normed_);
     block.qkv = rows_of(name + " qkv", shape_.attention_columns());
     block.attended = rows_of_hidden(name + " attention");
     block.up = rows_of(name + " " + up_name(shape_.mlp), shape_.up());
-    block.activation = rows_of(name + (is_gated() ? " swiglu" : " gelu"), shape_.ffn);
+    block.activation = activation_ ? *activation_ : rows_of(activation_name(name), shape_.ffn);
     if (attention_is_fused()) {
       block.log_sums = activation(name + " log sums", shape_.rows() * shape_.heads * word_bytes);
     } else {
@@ -183,6 +198,7 @@ class Transformer {
   void forward(TransformerBlocks& blocks, std::int64_t part) {
     const std::string name = prefix(part);
     if (update_.master && knobs_.optim.cast == MasterCast::forward) cast_weights(name);
+    if (fp8_ && part == 0) fp8_->quantize_weights(name, table_, update_.weights);
     embed(name, part);
     for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
       const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];
@@ -363,6 +379,8 @@ class Transformer {
   TemporaryBuffers temporaries_{};
   std::vector<BlockBuffers> blocks_;
   NormBuffers last_norm_{};
+  std::optional<Fp8Gemms> fp8_;
+  std::optional<int> normed_, activation_;  // shared by all blocks in fp8
   int tokens_ = 0, labels_ = 0, logits_ = 0;
 };
 

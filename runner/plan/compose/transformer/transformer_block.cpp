@@ -15,8 +15,8 @@ constexpr double norm_epsilon = 1e-5;
 
 TransformerBlocks::TransformerBlocks(StepBuilder& builder, const TransformerShape& shape,
                                      const ParameterTable& table, const TransformerBuffers& buffers,
-                                     Fuse fuse)
-    : builder_(builder), shape_(shape), table_(table), buffers_(buffers), fuse_(fuse) {}
+                                     Fuse fuse, Fp8Gemms* fp8)
+    : builder_(builder), shape_(shape), table_(table), buffers_(buffers), fuse_(fuse), fp8_(fp8) {}
 
 BufferUse TransformerBlocks::weight(std::size_t tensor, std::size_t count) const {
   return table_.in(buffers_.weights, tensor, shape_.element_bytes, count);
@@ -80,15 +80,26 @@ void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tenso
       {.accumulate = accumulate_});
 }
 
+void TransformerBlocks::gemm(const std::string& name, std::size_t tensor, int in, int out,
+                             std::int64_t outputs, std::int64_t inputs) {
+  if (fp8_ != nullptr) return fp8_->multiply(prefix_ + name + " gemm", tensor, out, nullptr);
+  launch<kernels::Matmul>(name + " gemm", {shape_.rows(), outputs, inputs},
+                          {whole(in), weight(tensor), whole(out)}, {.transpose_b = true});
+}
+
+void TransformerBlocks::quantize_input(const std::string& name, std::size_t tensor, int in) {
+  if (fp8_ != nullptr) fp8_->quantize_input(prefix_ + name, tensor, in);
+}
+
 void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int in, int out,
                                std::int64_t outputs, std::int64_t inputs) {
-  const kernels::Matmul::Shape shape{shape_.rows(), outputs, inputs};
   if (fuses(Fuse::pointwise) && shape_.bias) {
-    return launch<kernels::Linear>(name, shape,
-                                   {whole(in), weight(tensor), weight(tensor + 1), whole(out)});
+    const BufferUse bias = weight(tensor + 1);
+    if (fp8_ != nullptr) return fp8_->multiply(prefix_ + name, tensor, out, &bias);
+    return launch<kernels::Linear>(name, {shape_.rows(), outputs, inputs},
+                                   {whole(in), weight(tensor), bias, whole(out)});
   }
-  launch<kernels::Matmul>(name + " gemm", shape, {whole(in), weight(tensor), whole(out)},
-                          {.transpose_b = true});
+  gemm(name, tensor, in, out, outputs, inputs);
   if (!shape_.bias) return;
   launch<kernels::BiasActivation>(name + " bias", {.rows = shape_.rows(), .columns = outputs},
                                   {whole(out), weight(tensor + 1), whole(out)});
@@ -98,8 +109,7 @@ void TransformerBlocks::branch(const std::string& name, std::size_t tensor, int 
                                std::int64_t inputs) {
   const int out = buffers_.temporaries.branch;
   if (!fuses(Fuse::pointwise)) return linear(name, tensor, in, out, shape_.hidden, inputs);
-  launch<kernels::Matmul>(name + " gemm", {shape_.rows(), shape_.hidden, inputs},
-                          {whole(in), weight(tensor), whole(out)}, {.transpose_b = true});
+  gemm(name, tensor, in, out, shape_.hidden, inputs);
 }
 
 void TransformerBlocks::linear_gradient(const std::string& name, std::size_t tensor, int d_out,
@@ -117,6 +127,11 @@ void TransformerBlocks::linear_gradient(const std::string& name, std::size_t ten
 
 void TransformerBlocks::weight_gradient(const std::string& name, std::size_t tensor, int d_out,
                                         int in, std::int64_t outputs, std::int64_t inputs) {
+  if (fp8_ != nullptr) {
+    fp8_->quantize_gradient(prefix_ + name, tensor, d_out);
+    return fp8_->weight_gradient(prefix_ + name + " weight gradient", tensor, gradient(tensor),
+                                 accumulate_);
+  }
   launch<kernels::Matmul>(name + " weight gradient", {outputs, inputs, shape_.rows()},
                           {whole(d_out), whole(in), gradient(tensor)},
                           {.transpose_a = true, .accumulate = accumulate_});
@@ -138,6 +153,8 @@ void TransformerBlocks::branch_gradient(const std::string& name, std::size_t ten
 
 void TransformerBlocks::input_gradient(const std::string& name, std::size_t tensor, int d_out,
                                        int d_in, std::int64_t outputs, std::int64_t inputs) {
+  if (fp8_ != nullptr)
+    return fp8_->input_gradient(prefix_ + name + " input gradient", tensor, d_in);
   launch<kernels::Matmul>(name + " input gradient", {shape_.rows(), inputs, outputs},
                           {whole(d_out), weight(tensor), whole(d_in)});
 }
@@ -146,16 +163,24 @@ void TransformerBlocks::attend(std::int64_t layer, const BlockBuffers& block) {
   const BlockParameters& parameters = table_.block(layer);
   const std::int64_t hidden = shape_.hidden;
   const int qkv = qkv_of_gemm(block.qkv);
+  quantize_input("qkv", parameters.qkv, block.norm1.out);
   linear("qkv", parameters.qkv, block.norm1.out, qkv, shape_.qkv(), hidden);
   rope("rope", qkv, false);
   repeat_heads(block);
   attention(block);
+  quantize_input("projection", parameters.projection, block.attended);
   branch("projection", parameters.projection, block.attended, hidden);
   add_and_norm(block.norm1.sum, parameters.projection, block.norm2, parameters.norm2);
 }
 
 void TransformerBlocks::mlp_up(std::int64_t layer, const BlockBuffers& block) {
-  const std::size_t up = table_.block(layer).up;
+  const BlockParameters& parameters = table_.block(layer);
+  quantize_input(up_name(shape_.mlp), parameters.up, block.norm2.out);
+  activate(parameters.up, block);
+  quantize_input("down", parameters.down, block.activation);
+}
+
+void TransformerBlocks::activate(std::size_t up, const BlockBuffers& block) {
   const std::int64_t ffn = shape_.ffn;
   const MatrixShape shape{.rows = shape_.rows(), .columns = ffn};
   if (shape_.mlp == ModelMlp::swiglu) {
@@ -173,9 +198,7 @@ void TransformerBlocks::mlp_up(std::int64_t layer, const BlockBuffers& block) {
                                         whole(block.up), whole(block.activation)});
   }
   // The gelu kernel adds the bias instead of the GEMM, since that kernel runs anyway.
-  launch<kernels::Matmul>("up gemm", {shape_.rows(), ffn, shape_.hidden},
-                          {whole(block.norm2.out), weight(up), whole(block.up)},
-                          {.transpose_b = true});
+  gemm("up", up, block.norm2.out, block.up, ffn, shape_.hidden);
   launch<kernels::BiasGelu>(
       "bias and gelu", shape,
       {whole(block.up), weight(up + 1), whole(block.up), whole(block.activation)});

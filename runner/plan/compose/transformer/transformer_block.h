@@ -15,6 +15,7 @@
 
 #include "kernels/kernels.h"
 #include "plan/compose/step_builder.h"
+#include "plan/compose/transformer/fp8_gemms.h"
 #include "plan/compose/transformer/transformer_shape.h"
 
 namespace stepgate {
@@ -63,8 +64,9 @@ struct TransformerBuffers {
 
 class TransformerBlocks {
  public:
+  // Without Fp8Gemms, which must outlive this, the blocks' GEMMs are in the shape's dtype.
   TransformerBlocks(StepBuilder&, const TransformerShape&, const ParameterTable&,
-                    const TransformerBuffers&, Fuse);
+                    const TransformerBuffers&, Fuse, Fp8Gemms*);
 
   // Sets the prefix of the names of later operations.
   void name_as(std::string prefix) { prefix_ = std::move(prefix); }
@@ -83,7 +85,7 @@ class TransformerBlocks {
   // Computes mid and norm2's output from norm1's output.
   void attend(std::int64_t layer, const BlockBuffers&);
   // mlp_up computes the activation from norm2's output, and mlp_down the branch from the
-  // activation.
+  // activation, at once after it.
   void mlp_up(std::int64_t layer, const BlockBuffers&);
   void mlp_down(std::int64_t layer, const BlockBuffers&);
 
@@ -100,6 +102,11 @@ class TransformerBlocks {
   BufferUse whole(int buffer) const { return builder_.whole(buffer); }
   BufferUse weight(std::size_t tensor, std::size_t count = 1) const;
   BufferUse gradient(std::size_t tensor, std::size_t count = 1) const;
+  // Multiplies by a weight, without its bias. In fp8 the input must have been written last.
+  void gemm(const std::string& name, std::size_t tensor, int in, int out, std::int64_t outputs,
+            std::int64_t inputs);
+  // Writes the input of a GEMM in fp8, if that is asked for.
+  void quantize_input(const std::string& name, std::size_t tensor, int in);
   void linear(const std::string& name, std::size_t tensor, int in, int out, std::int64_t outputs,
               std::int64_t inputs);
   // Launches a GEMM whose result add_and_norm adds next, with the GEMM's bias if there is one.
@@ -134,6 +141,8 @@ class TransformerBlocks {
   void materialised_attention(const BlockBuffers&);
   void materialised_attention_gradient(const BlockBuffers&);
   PackedHeadsShape heads_shape() const;
+  // Computes the activation of mlp_up.
+  void activate(std::size_t up, const BlockBuffers&);
   bool gelu_is_of_gemm() const {
     return fuses(Fuse::epilogue) && shape_.mlp == ModelMlp::gelu && shape_.bias;
   }
@@ -144,6 +153,7 @@ class TransformerBlocks {
   const ParameterTable& table_;
   TransformerBuffers buffers_;
   Fuse fuse_;
+  Fp8Gemms* fp8_;
   std::string prefix_;
   bool accumulate_ = false;
 };

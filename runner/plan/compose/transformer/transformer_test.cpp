@@ -89,6 +89,53 @@ TEST(Transformer, HasNeitherBiasesNorWhatTheyTakeWhereGemmsHaveNone) {
   }
 }
 
+// Each factor of a GEMM is written once: a weight in a step, its input and the gradient of its
+// result in each part of a batch, and an input also where a block is computed again.
+TEST(Transformer, WritesEachFactorOfAGemmInFp8Once) {
+  constexpr std::int64_t gemms = 4 * 4;
+  for (const ModelFp8 fp8 : {ModelFp8::current, ModelFp8::delayed}) {
+    for (const auto& [parts, every] : {std::pair{1, 0}, {2, 0}, {1, 1}, {2, 3}}) {
+      const auto plan_with = [&, parts = parts, every = every](ModelFp8 scales) {
+        return transformer_with([&](Knobs& knobs) {
+          knobs.batch.accumulate = parts;
+          knobs.memory.checkpoint_every = every;
+          knobs.model.fp8 = scales;
+        });
+      };
+      const StepPlan bf16 = plan_with(ModelFp8::none), plan = plan_with(fp8);
+      const bool delayed = fp8 == ModelFp8::delayed;
+      const std::int64_t written = gemms + parts * gemms * (every > 0 ? 3 : 2);
+      EXPECT_EQ(launches_of(plan, "quantize_fp8"), delayed ? 0 : written);
+      EXPECT_EQ(launches_of(plan, "amax_parts"), delayed ? 0 : written);
+      EXPECT_EQ(launches_of(plan, "quantize_fp8_delayed"), delayed ? written : 0);
+      EXPECT_EQ(launches_of(plan, "move_amax_histories"), delayed ? 1 : 0);
+      // The head's three GEMMs stay in bf16.
+      EXPECT_EQ(launches_of(plan, "matmul"), 3 * parts);
+      EXPECT_EQ(launches_of(plan, "linear"), 0);
+      EXPECT_EQ(launches_of(plan, "matmul_fp8") + launches_of(plan, "linear_fp8"),
+                launches_of(bf16, "matmul") + launches_of(bf16, "linear") - 3 * parts);
+      EXPECT_NEAR(facts_of(plan).model_flops / facts_of(bf16).model_flops, 1, 1e-12);
+      EXPECT_EQ(find_race(plan), std::nullopt);
+    }
+  }
+}
+
+// A block keeps its inputs in 8 bits instead of 16, and its weights are there three times.
+TEST(Transformer, KeepsLessForTheBackwardPassInFp8) {
+  const auto growth_by_a_block = [](ModelFp8 fp8) {
+    const auto bytes = [&](std::int64_t layers) {
+      return activation_bytes(transformer_with([&](Knobs& knobs) {
+        knobs.model.layers = layers;
+        knobs.model.fp8 = fp8;
+      }));
+    };
+    return bytes(5) - bytes(4);
+  };
+  constexpr std::int64_t rows = 8 * 128, c = 32;
+  EXPECT_EQ(growth_by_a_block(ModelFp8::none) - growth_by_a_block(ModelFp8::current),
+            rows * (2 * 6 * c - 7 * c) - 2 * 12 * c * c - 12 * 4);
+}
+
 TEST(Transformer, HasAnMlpAsWideAsItIsTold) {
   const auto ffn = [](ModelMlp mlp, std::int64_t hidden, std::optional<std::int64_t> told) {
     Knobs knobs = small_transformer();
