@@ -30,11 +30,18 @@ constexpr LaunchFunction<Kernel, GemmSizes> gemm_sizes =
       return GemmSizes{s.rows, s.columns, s.depth, s.groups};
     };
 
-KernelAttributes matmul_that_spares(const KernelAttributes& attributes, int multiprocessors) {
-  auto sparing = attributes.as<kernels::Matmul>();
-  sparing.spare_multiprocessors = multiprocessors;
-  return sparing;
-}
+// The use of cuBLASLt by a GEMM that may leave multiprocessors to others.
+template <class Kernel>
+constexpr KernelLibrary sparing_gemm{
+    .uses_workspace = true,
+    .gemm = gemm_sizes<Kernel>,
+    .spare_multiprocessors = AttributesFunction<Kernel, int>(
+        [](const auto& told) { return told.spare_multiprocessors; }),
+    .sparing = [](const KernelAttributes& attributes, int multiprocessors) {
+      auto sparing = attributes.as<Kernel>();
+      sparing.spare_multiprocessors = multiprocessors;
+      return KernelAttributes(sparing);
+    }};
 
 // The operand as doubles, [rows][columns], after the transposition if `transposed`.
 std::vector<double> dense(const void* numbers, DType dtype, std::int64_t rows, std::int64_t columns,
@@ -227,12 +234,7 @@ std::vector<Kernel> gemm_kernels() {
   return {row<kernels::Matmul, matmul_reference>(
               matmul_operands,
               [](const auto& shape) { return shape.groups * 2 * elements_of(shape) * shape.depth; },
-              {.uses_workspace = true,
-               .gemm = gemm_sizes<kernels::Matmul>,
-               .spare_multiprocessors = AttributesFunction<kernels::Matmul, int>(
-                   [](const auto& told) { return told.spare_multiprocessors; }),
-               .sparing = matmul_that_spares},
-              {.share_of_rate = gemm_share}),
+              sparing_gemm<kernels::Matmul>, {.share_of_rate = gemm_share}),
           row<kernels::Linear, linear_reference>(
               linear_operands, linear_flops,
               {.uses_workspace = true, .gemm = gemm_sizes<kernels::Linear>},
@@ -240,8 +242,7 @@ std::vector<Kernel> gemm_kernels() {
           row<kernels::MatmulFp8, matmul_fp8_reference>(
               matmul_fp8_operands,
               [](const auto& shape) { return 2 * elements_of(shape) * shape.depth; },
-              {.uses_workspace = true, .gemm = gemm_sizes<kernels::MatmulFp8>},
-              {.share_of_rate = gemm_share}),
+              sparing_gemm<kernels::MatmulFp8>, {.share_of_rate = gemm_share}),
           row<kernels::LinearFp8, linear_fp8_reference>(
               linear_fp8_operands, linear_flops,
               {.uses_workspace = true, .gemm = gemm_sizes<kernels::LinearFp8>},

@@ -85,9 +85,10 @@ struct MatmulFp8 {
   static constexpr std::string_view name = "matmul_fp8";
   using Shape = Matmul::Shape;
   struct Attributes {
-    static constexpr std::string_view names = "gradient accumulate";
+    static constexpr std::string_view names = "gradient accumulate spare_multiprocessors";
     bool gradient = false;
     bool accumulate = false;
+    int spare_multiprocessors = 0;  // as Matmul's
   };
   static Launch prepare(const Shape&, DType, const Attributes&, const LaunchContext&);
 };

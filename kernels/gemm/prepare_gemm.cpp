@@ -40,8 +40,11 @@ Launch kernels::Linear::prepare(const Shape& shape, DType dtype, const Attribute
 Launch kernels::MatmulFp8::prepare(const Shape& shape, DType dtype, const Attributes& attributes,
                                    const LaunchContext& context) {
   return prepare_gemm(name, shape, dtype,
-                      {.transpose_b = true, .accumulate = attributes.accumulate}, Epilogue::none,
-                      context, attributes.gradient ? Factors::e5m2_by_e4m3 : Factors::e4m3);
+                      {.transpose_b = true,
+                       .accumulate = attributes.accumulate,
+                       .spare_multiprocessors = attributes.spare_multiprocessors},
+                      Epilogue::none, context,
+                      attributes.gradient ? Factors::e5m2_by_e4m3 : Factors::e4m3);
 }
 
 Launch kernels::LinearFp8::prepare(const Shape& shape, DType dtype, const Attributes&,

@@ -191,7 +191,8 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::LinearGelu>(gemms_with_gelu),
       recipe<kernels::MatmulGeluGradient>(gemms_with_gelu),
       beside_bf16(recipe<kernels::MatmulFp8>(
-          gemms_in_fp8, {{}, {true}, {false, true}, {true, true}}, {{2, 0.25}, {3, 0.25}}, be_fp8)),
+          gemms_in_fp8, {{}, {true}, {false, true}, {true, true}, {true, false, 24}},
+          {{2, 0.25}, {3, 0.25}}, be_fp8)),
       beside_bf16(recipe<kernels::LinearFp8>(gemms_in_fp8, {{}}, {{2, 0.25}, {3, 0.25}}, be_fp8)),
       beside_bf16(recipe<kernels::AmaxParts>(
           {{1, 1}, {7, 1}, {64, 11}, {4099, 2}, {20001, 3}, {100003, 25}, {262144, 64}})),

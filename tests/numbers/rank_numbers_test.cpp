@@ -135,6 +135,29 @@ TEST_P(RankNumbers, AreThoseOfOneRankWithAllBatches) {
   }
 }
 
+// A rank's tensors have the scales of a part of a batch, so that the first loss is the same. The
+// roundings of gradients, which then differ in bf16, show in three times the differences of bf16.
+TEST(RankNumbersInFp8, AreThoseOfOneRankWithAllBatches) {
+  Knobs model = model_of(DType::bf16);
+  model.model.fp8 = ModelFp8::current;
+  for (const std::int64_t ranks : {2, 4}) {
+    const Numbers expected = numbers_of(alone(model, ranks));
+    const Numbers found = numbers_of(of_ranks(model, ranks));
+    EXPECT_NEAR(found.losses.front(), expected.losses.front(), 1e-6);
+    EXPECT_LE(largest_difference(found.losses, expected.losses), 1.5e-2);
+    EXPECT_LE(mean_difference(found.weights, expected.weights), 3e-5);
+    for (const Shard shard : {Shard::optimizer, Shard::gradients}) {
+      const Numbers sharded = numbers_of(of_ranks(model, ranks, shard));
+      EXPECT_EQ(sharded.losses, found.losses) << ranks << ", " << static_cast<int>(shard);
+      EXPECT_EQ(sharded.weights, found.weights) << ranks << ", " << static_cast<int>(shard);
+    }
+    const StepPlan plan = plan_of(of_ranks(model, ranks, Shard::parameters));
+    const Numbers sharded = numbers_of(plan, 1);
+    EXPECT_EQ(sharded.losses, found.losses);
+    EXPECT_EQ(sharded.weights, part_of_rank_0(plan, found.weights));
+  }
+}
+
 TEST_P(RankNumbers, OfABatchInPartsToo) {
   Knobs parts = model_of(GetParam());
   parts.batch.size = 4;

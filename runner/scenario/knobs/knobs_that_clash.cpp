@@ -271,8 +271,13 @@ constexpr std::array clashes{
         "model.fp8",
         [](const Knobs& knobs) { return has_fp8(knobs) && knobs.launch.fuse == Fuse::epilogue; },
         "a GEMM in fp8 has no gelu as its epilogue", "write launch.fuse = \"attention\""},
-    KnobRule{"model.fp8", [](const Knobs& knobs) { return has_fp8(knobs) && has_ranks(knobs); },
-             "scales of several ranks are not built yet", "write ranks.count = 1, or remove it"},
+    KnobRule{"model.fp8",
+             [](const Knobs& knobs) {
+               return is_transformer(knobs) && knobs.model.fp8 == ModelFp8::delayed &&
+                      has_ranks(knobs);
+             },
+             "ranks do not take the largest of their maxima yet",
+             "write model.fp8 = \"current\", or ranks.count = 1"},
     KnobRule{"model.fp8",
              [](const Knobs& knobs) {
                return is_transformer(knobs) && knobs.model.fp8 == ModelFp8::delayed &&

@@ -198,12 +198,12 @@ class Transformer {
   void forward(TransformerBlocks& blocks, std::int64_t part) {
     const std::string name = prefix(part);
     if (update_.master && knobs_.optim.cast == MasterCast::forward) cast_weights(name);
-    if (fp8_ && part == 0) fp8_->quantize_weights(name, table_, update_.weights);
     embed(name, part);
     for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
       const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];
       blocks.name_as(name + block_name(layer));
       enter_block(blocks, layer);
+      if (fp8_ && part == 0) fp8_->quantize_weights(name, table_, layer, update_.weights);
       blocks.attend(layer, block);
       blocks.mlp_up(layer, block);
       blocks.mlp_down(layer, block);

@@ -74,12 +74,16 @@ void Fp8Gemms::quantize(const std::string& name, const Gemm& gemm, Factor factor
                                         {x, maxima, out, transposed, scale}, format);
 }
 
-void Fp8Gemms::quantize_weights(const std::string& name, const ParameterTable& table, int weights) {
-  for (const auto& [tensor, gemm] : gemms_)
-    quantize(name + gemm.name, gemm, Factor::weight, {gemm.outputs, gemm.inputs},
+void Fp8Gemms::quantize_weights(const std::string& name, const ParameterTable& table,
+                                std::int64_t layer, int weights) {
+  const BlockParameters& block = table.block(layer);
+  for (const std::size_t tensor : {block.qkv, block.projection, block.up, block.down}) {
+    const Gemm& of = gemm(tensor);
+    quantize(name + of.name, of, Factor::weight, {of.outputs, of.inputs},
              StepBuilder::Operand::from(weights, table.first_of(tensor)),
-             StepBuilder::Operand::from(weights_, gemm.weight),
-             StepBuilder::Operand::from(transposed_weights_, gemm.weight));
+             StepBuilder::Operand::from(weights_, of.weight),
+             StepBuilder::Operand::from(transposed_weights_, of.weight));
+  }
 }
 
 void Fp8Gemms::quantize_input(const std::string& name, std::size_t tensor, int in) {

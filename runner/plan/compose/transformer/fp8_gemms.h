@@ -25,8 +25,9 @@ class Fp8Gemms {
 
   // Below, a GEMM is named by the tensor of its weight, and `name` begins the names of operations.
 
-  // Writes all weights in fp8. They stay so until the update.
-  void quantize_weights(const std::string& name, const ParameterTable&, int weights);
+  // Writes the weights of a block in fp8. They stay so until the update.
+  void quantize_weights(const std::string& name, const ParameterTable&, std::int64_t layer,
+                        int weights);
   // Writes the input of a GEMM, [rows][inputs], for one multiplication and for the weight gradient.
   void quantize_input(const std::string& name, std::size_t tensor, int in);
   // Multiplies the input written last; `bias` is nullptr where the GEMM adds none.
