@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kernels/kernels.h"
+#include "plan/analyse/find_races.h"
 #include "plan/compose/transformer/transformer_shape.h"
 #include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
