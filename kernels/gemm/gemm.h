@@ -77,7 +77,8 @@ struct MatmulGeluGradient {
 // A GEMM of factors in fp8 (fp8_numbers.h), row-major: C = s A B^T, or C += s A B^T. s is the
 // product of the factors' inverse scales. B is e4m3. A is e4m3 too, or e5m2 for a gradient. Tensor
 // cores add in fp32; for gradients, sums of tensor cores are added up more exactly, as
-// TransformerEngine does by default (use_split_accumulator).
+// TransformerEngine does by default (use_split_accumulator). In CUDA builds operands, the scales
+// too, must be aligned to 16 bytes.
 //   shape     as Linear; all must be multiples of 16
 //   operands  a (bytes [M][K]), b (bytes [N][K]), a_inverse_scale (fp32 [1]), b_inverse_scale
 //             (fp32 [1]), c ([M][N])

@@ -8,7 +8,7 @@
 namespace stepgate {
 namespace {
 
-constexpr std::uint32_t alignment_bytes = 16;  // of a, b and c
+constexpr std::uint32_t alignment_bytes = 16;  // of a, b, c and scales
 
 void check(cublasStatus_t status, std::string_view what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -160,7 +160,8 @@ void GemmCall::enqueue(void* const* buffers, const cublasLtMatmulAlgo_t& algorit
     return reinterpret_cast<std::uintptr_t>(operand) % alignment_bytes == 0;
   };
   if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c) ||
-      (of_gelu != nullptr && !is_aligned(*of_gelu))) {
+      (of_gelu != nullptr && !is_aligned(*of_gelu)) ||
+      (has_scales && (!is_aligned(*scale_of_a) || !is_aligned(*scale_of_b)))) {
     throw std::runtime_error(kernel_ + ": an operand is not aligned to 16 bytes");
   }
   const auto point_at = [&](cublasLtMatmulDescAttributes_t which, void* const* operand) {

@@ -178,14 +178,15 @@ TEST(Fp8Numbers, ShowAWriterAndAReaderOfOtherFormats) {
   EXPECT_GT(from_bf16(gpt, ModelFp8::current, written_in_e4m3), near);
 }
 
-// Inverse scales after each of `steps` steps.
+// Inverse scales after each of `steps` steps. They are 16 bytes apart.
 std::vector<std::vector<float>> inverse_scales_of(const StepPlan& plan, int steps) {
   StepByHand by_hand(plan);
   std::vector<std::vector<float>> scales;
   for (int step = 0; step < steps; ++step) {
     by_hand.step();
     const std::span<float> all = by_hand.numbers("fp8 inverse scales");
-    scales.emplace_back(all.begin(), all.end());
+    scales.emplace_back();
+    for (std::size_t i = 0; i < all.size(); i += 4) scales.back().push_back(all[i]);
   }
   return scales;
 }

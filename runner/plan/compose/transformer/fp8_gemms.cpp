@@ -6,6 +6,11 @@
 #include "kernels/kernels.h"
 
 namespace stepgate {
+namespace {
+
+constexpr std::int64_t scale_words = 4;  // from one inverse scale to the next: 16 bytes, for GEMMs
+
+}  // namespace
 
 Fp8Gemms::Fp8Gemms(StepBuilder& builder, const TransformerShape& shape, const ParameterTable& table,
                    ModelFp8 scales, std::int64_t places)
@@ -42,7 +47,7 @@ Fp8Gemms::Fp8Gemms(StepBuilder& builder, const TransformerShape& shape, const Pa
   transposed_weights_ = add("fp8 weights, transposed", weights);
   matrix_ = add("fp8 input or gradient", rows_ * widest);
   transposed_gradient_ = add("fp8 gradient, transposed", rows_ * most_outputs);
-  inverse_scales_ = add("fp8 inverse scales", tensors * word_bytes);
+  inverse_scales_ = add("fp8 inverse scales", tensors * scale_words * word_bytes);
   maxima_ = is_delayed_ ? builder.add({.name = "fp8 maxima",
                                        .purpose = Purpose::optimizer_state,
                                        .bytes = tensors * amax_numbers * word_bytes})
@@ -50,8 +55,8 @@ Fp8Gemms::Fp8Gemms(StepBuilder& builder, const TransformerShape& shape, const Pa
 }
 
 StepBuilder::Operand Fp8Gemms::inverse_scale(const Gemm& gemm, Factor factor) const {
-  return StepBuilder::Operand::from(inverse_scales_,
-                                    factors * gemm.index + static_cast<std::int64_t>(factor));
+  const std::int64_t index = factors * gemm.index + static_cast<std::int64_t>(factor);
+  return StepBuilder::Operand::from(inverse_scales_, index * scale_words);
 }
 
 void Fp8Gemms::quantize(const std::string& name, const Gemm& gemm, Factor factor, MatrixShape shape,

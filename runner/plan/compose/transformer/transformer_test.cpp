@@ -134,7 +134,7 @@ TEST(Transformer, KeepsLessForTheBackwardPassInFp8) {
   };
   constexpr std::int64_t rows = 8 * 128, c = 32;
   EXPECT_EQ(growth_by_a_block(ModelFp8::none) - growth_by_a_block(ModelFp8::current),
-            rows * (2 * 6 * c - 7 * c) - 2 * 12 * c * c - 12 * 4);
+            rows * (2 * 6 * c - 7 * c) - 2 * 12 * c * c - 12 * 16);
 }
 
 TEST(Transformer, HasAnMlpAsWideAsItIsTold) {
