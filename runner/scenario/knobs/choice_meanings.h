@@ -43,10 +43,9 @@ inline constexpr Meanings<ModelMlp> meanings<ModelMlp>{"GELU between two GEMMs, 
 template <>
 inline constexpr Meanings<ModelFp8> meanings<ModelFp8>{
     "GEMMs in 'model.dtype'",
-    "a tensor is scaled by its largest number, for which it is read once more: torchao's "
-    "tensorwise "
-    "scaling, Float8CurrentScaling",
-    "a tensor is scaled by the largest number of its last 16 steps: DelayedScaling"};
+    "a tensor is scaled by its largest number, for which it is read once more, as torchao's "
+    "tensorwise scaling and Float8CurrentScaling do",
+    "a tensor is scaled by the largest number of its last 16 steps, as DelayedScaling does"};
 template <>
 inline constexpr Meanings<ModelPosition> meanings<ModelPosition>{
     "a table of positions, as in GPT-2", "queries and keys turned by their positions, as in Llama"};
