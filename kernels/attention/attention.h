@@ -78,10 +78,11 @@ constexpr AttentionShape share_of_heads(AttentionShape shape, std::int64_t parts
   return shape;
 }
 
-// What cuDNN's gradient processes at once: its scratch has something for each sequence and head,
-// the scores where sums have a fixed order. All launches take equal shares, as large as fit: of the
-// sequences, or where one of these is too large, of its heads. No rows where cuDNN has no such
-// gradient, or one head of keys and the heads of queries that share it do not fit.
+// The part of the gradient that one launch of cuDNN computes. Its scratch has something for each
+// sequence and head, the scores where sums have a fixed order. All launches take equal shares, as
+// large as fit: of the sequences, or where one of these is too large, of its heads. The share has
+// no rows where cuDNN has no such gradient, or one head of keys and the heads of queries that share
+// it do not fit.
 constexpr AttentionShape share_for_cudnn(const AttentionShape& shape, DType dtype,
                                          std::int64_t most_scratch,
                                          SumOrder order = SumOrder::fixed) {
