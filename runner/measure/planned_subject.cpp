@@ -56,6 +56,13 @@ void add_operation(const Operation& operation, Arithmetic& to) {
     if (is_of_the_model) to.model_work.push_back(work_of(*launch));
     if (to.rows_of_norm == 0 && name == kernels::BatchNormFinish::name)
       to.rows_of_norm = launch->shape.to<PartsShape>().rows;
+    if (name == kernels::QuantizeFp8::name) {
+      const auto matrix = launch->shape.to<PartsShape>();
+      to.scaled_matrices.emplace(matrix.rows, matrix.columns);
+    } else if (name == kernels::QuantizeFp8Delayed::name) {
+      const auto matrix = launch->shape.to<MatrixShape>();
+      to.scaled_matrices.emplace(matrix.rows, matrix.columns);
+    }
     const std::pair each(name, launch->attributes);
     if (is_update && std::ranges::find(to.update, each) == to.update.end())
       to.update.push_back(each);

@@ -42,8 +42,10 @@ struct Arithmetic {
   std::vector<std::pair<std::string, KernelAttributes>> update;
   GemmChoice gemm_algorithms = GemmChoice::heuristic;
   AttentionSums attention_sums = AttentionSums::fixed;
-  std::vector<ModelWork> model_work;    // of forward and backward, in order
-  std::int64_t rows_of_norm = 0;        // of the first batch norm; 0: there is none
+  std::vector<ModelWork> model_work;  // of forward and backward, in order
+  std::int64_t rows_of_norm = 0;      // of the first batch norm; 0: there is none
+  // The sizes of matrices that have one scale in fp8; parts of a batch have scales of their own.
+  std::set<std::pair<std::int64_t, std::int64_t>> scaled_matrices;
   double rows = 0;                      // mean number of rows per step that the loss averages over
   std::vector<std::string> parameters;  // names, in the order of the gradients
   std::string against_gradients;        // why gradients cannot be read, in words; empty: they can

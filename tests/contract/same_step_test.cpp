@@ -331,9 +331,9 @@ TEST_P(SameSteps, AreTheSameInEveryHonestWay) {
       // Other kernels round differently; a run compares only variants with equal kernels.
       const bool other_kernels =
           way.name == "pointwise" || way.name == "attention" || way.name == "epilogue";
-      EXPECT_LT(worst.loss, loss_bound(GetParam(), 0) / 2);
+      EXPECT_LT(worst.loss, loss_bound({GetParam()}, 0) / 2);
       EXPECT_LT(worst.gradient,
-                gradient_bound(GetParam(), ModelLaunches::others) * (other_kernels ? 0.75 : 0.5));
+                gradient_bound({GetParam()}, ModelLaunches::others) * (other_kernels ? 0.75 : 0.5));
     }
   }
 }
@@ -351,8 +351,8 @@ void expect_the_same_in_any_order(DType dtype) {
     fmt::print("{}: losses {:.2g}, gradients {:.2g} of '{}'\n", test.name, found.loss,
                found.gradient, found.parameter);
     EXPECT_GT(found.gradients, 0);
-    EXPECT_LT(found.loss, loss_bound(dtype, 0) / 2);
-    EXPECT_LT(found.gradient, gradient_bound(dtype, ModelLaunches::others) / 2);
+    EXPECT_LT(found.loss, loss_bound({dtype}, 0) / 2);
+    EXPECT_LT(found.gradient, gradient_bound({dtype}, ModelLaunches::others) / 2);
     if (test.kind == DeviceKind::reference) {
       EXPECT_EQ(found.gradient, 0);
     }

@@ -41,14 +41,15 @@ std::optional<nanoseconds> run_for_losses(LoadedStep& step, const StepPlan& plan
                                           StepCounts& counts) {
   const StepResult first = step.run(first_half);
   const StepResult second = step.run(second_half);
+  const Precision precision{plan.dtype, plan.model.fp8 != ModelFp8::none};
   add_losses(first, counts.losses);
   add_losses(second, counts.losses);
   if (!plan.library_kernels.empty() || plan.attention_sums == AttentionSums::any)
-    counts.loss_bound = loss_bound(plan.dtype, 0);
+    counts.loss_bound = loss_bound(precision, 0);
   for (std::size_t index = 0; index < first.gradients.size(); ++index)
     counts.gradients[plan.parameters[index].name] = first.gradients[index];
   if (!first.gradients.empty())
-    counts.gradient_bound = gradient_bound(plan.dtype, ModelLaunches::others);
+    counts.gradient_bound = gradient_bound(precision, ModelLaunches::others);
   if (!second.elapsed) return std::nullopt;
   return std::max(*second.elapsed / second_half.steps, nanoseconds(1));
 }

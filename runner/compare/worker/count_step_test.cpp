@@ -81,7 +81,7 @@ TEST(CountStep, AllowsLossesToDifferByRoundingWhereSumsHaveAnyOrder) {
     FakeDevice device(script);
     const StepCounts counts = counts_of(device, step, step, {});
     EXPECT_EQ(counts.losses.size(), 4U);
-    EXPECT_EQ(counts.loss_bound, sums == AttentionSums::any ? loss_bound(DType::bf16, 0) : 0);
+    EXPECT_EQ(counts.loss_bound, sums == AttentionSums::any ? loss_bound({DType::bf16}, 0) : 0);
   }
 }
 

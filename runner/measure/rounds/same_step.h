@@ -15,18 +15,24 @@
 
 namespace stepgate {
 
+// The arithmetic of a model's GEMMs: in its dtype, or with factors in fp8 beside it.
+struct Precision {
+  DType dtype = DType::fp32;
+  bool in_fp8 = false;
+};
+
 // Allowed difference of two losses, relative to the larger one, `step` steps after both variants
 // began with the same weights. Equal arithmetic in an equal order agrees bit by bit. The bound
 // allows for another order of additions at the precision of the GEMMs, which training amplifies.
 // For the first eight steps it comes from measurements of correct variants on a GPU.
-double loss_bound(DType dtype, std::int64_t step);
+double loss_bound(const Precision&, std::int64_t step);
 
 // Allowed difference of a parameter's gradients in one of the first steps: norm of the difference,
 // relative to the larger norm.
 // Variants whose models make the same launches agree bit by bit, except where a library chooses the
 // algorithm; others may add up in another order, and so may those whose sums have any order.
 enum class ModelLaunches { same, others };
-double gradient_bound(DType dtype, ModelLaunches);
+double gradient_bound(const Precision&, ModelLaunches);
 
 // Returns every pair of variants that is not compared, once. Variants of the same arithmetic are
 // compared with the first of them whose gradients can be read. A variant without arithmetic is
@@ -74,7 +80,7 @@ class SameStep {
                                                  const std::vector<GradientSketch>& others) const;
   std::optional<AnotherStep> rank_difference(int variant, const StepResult&) const;
   const Arithmetic& arithmetic(int variant) const;
-  DType dtype(int variant) const;
+  Precision precision(int variant) const;
   Account& account(int variant) { return accounts_[static_cast<std::size_t>(variant)]; }
 
   std::span<const Subject> subjects_;

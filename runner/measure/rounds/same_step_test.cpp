@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/files/read_file.h"
+#include "measure/planned_subject.h"
 #include "measure/testing/fake_device.h"
 #include "plan/testing/plan_by_hand.h"
 
@@ -40,7 +41,7 @@ TEST(SameStep, AcceptsRoundingAndNamesTheFirstStepBeyondIt) {
   EXPECT_EQ(found->against, 0);
   EXPECT_EQ(found->step, 2);
   EXPECT_FLOAT_EQ(static_cast<float>(found->value), 1.001F);
-  EXPECT_DOUBLE_EQ(found->bound, loss_bound(DType::fp32, 0) * std::sqrt(128.0 / 64));
+  EXPECT_DOUBLE_EQ(found->bound, loss_bound({DType::fp32}, 0) * std::sqrt(128.0 / 64));
 }
 
 TEST(SameStep, NeverAcceptsANumberThatIsNone) {
@@ -78,7 +79,7 @@ TEST(SameStep, CountsFromTheStepThatItsLoadBeganWith) {
   const auto found = same.first_difference();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->step, 5001);
-  EXPECT_DOUBLE_EQ(found->bound, loss_bound(DType::fp32, 0) * std::sqrt(128.0 / 64));
+  EXPECT_DOUBLE_EQ(found->bound, loss_bound({DType::fp32}, 0) * std::sqrt(128.0 / 64));
 }
 
 TEST(SameStep, ComparesOnlyVariantsOfTheSameArithmetic) {
@@ -189,36 +190,65 @@ TEST(SameStep, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluatio
 
 TEST(SameStep, IsTenTimesWiderAfterAHundredSteps) {
   for (const DType dtype : {DType::fp32, DType::tf32, DType::bf16}) {
-    EXPECT_DOUBLE_EQ(loss_bound(dtype, 100), 10 * loss_bound(dtype, 99));
+    EXPECT_DOUBLE_EQ(loss_bound({dtype}, 100), 10 * loss_bound({dtype}, 99));
   }
-  EXPECT_LT(loss_bound(DType::fp32, 0), loss_bound(DType::tf32, 0));
-  EXPECT_LT(loss_bound(DType::tf32, 0), loss_bound(DType::bf16, 0));
+  EXPECT_LT(loss_bound({DType::fp32}, 0), loss_bound({DType::tf32}, 0));
+  EXPECT_LT(loss_bound({DType::tf32}, 0), loss_bound({DType::bf16}, 0));
+  EXPECT_LT(loss_bound({DType::bf16}, 0), loss_bound({DType::bf16, true}, 0));
+}
+
+// A part of a batch has scales of its own in fp8, and so another step than the whole.
+TEST(SameStep, DoesNotCompareScalesOfOtherPartsOfABatch) {
+  Knobs knobs = small_transformer();
+  knobs.model.dtype = DType::bf16;
+  const auto reasons = [&](ModelFp8 fp8) {
+    knobs.model.fp8 = fp8;
+    std::vector<Subject> subjects;
+    for (const std::int64_t parts : {1, 2}) {
+      knobs.batch.accumulate = parts;
+      subjects.push_back(subject_of({plan_of(knobs), PlanFacts{}}));
+    }
+    std::vector<std::string> told;
+    for (const NotCompared& pair : pairs_not_compared(subjects)) told.push_back(pair.reason);
+    return told;
+  };
+  EXPECT_EQ(reasons(ModelFp8::none), std::vector<std::string>{});
+  const std::vector<std::string> scales{"scales in fp8 of other parts of the batch"};
+  EXPECT_EQ(reasons(ModelFp8::current), scales);
+  EXPECT_EQ(reasons(ModelFp8::delayed), scales);
 }
 
 // Prints the bounds of the code as the table in docs/how-it-decides.md.
-using LossBound = std::function<double(DType, std::int64_t step)>;
+using LossBound = std::function<double(const Precision&, std::int64_t step)>;
 std::string table_of_bounds(const LossBound& loss) {
-  constexpr std::array dtypes{DType::fp32, DType::tf32, DType::bf16, DType::fp16};
-  std::string table = "\n| what | when | fp32 | tf32 | bf16 | fp16 |\n|---|---|---|---|---|---|\n";
+  constexpr std::array precisions{Precision{DType::fp32}, Precision{DType::tf32},
+                                  Precision{DType::bf16}, Precision{DType::bf16, true},
+                                  Precision{DType::fp16}};
+  std::string table =
+      "\n| what | when | fp32 | tf32 | bf16 | fp8 | fp16 |\n|---|---|---|---|---|---|---|\n";
   const auto add_row = [&](const std::string& what_and_when, const auto& bound) {
     table += fmt::format("| {} |", what_and_when);
-    for (const DType dtype : dtypes) table += fmt::format(" {:.6g} % |", 100 * bound(dtype));
+    for (const Precision& precision : precisions)
+      table += fmt::format(" {:.6g} % |", 100 * bound(precision));
     table += '\n';
   };
   std::int64_t first = 0;
-  const auto of_first = [&](DType dtype) { return loss(dtype, first); };
+  const auto of_first = [&](const Precision& precision) { return loss(precision, first); };
   for (std::int64_t step = 1; step < 10'000; ++step) {
-    if (std::ranges::all_of(dtypes,
-                            [&](DType dtype) { return loss(dtype, step) == of_first(dtype); }))
+    if (std::ranges::all_of(precisions, [&](const Precision& precision) {
+          return loss(precision, step) == of_first(precision);
+        }))
       continue;
     add_row(fmt::format("every loss | steps {} to {} of a load", first + 1, step), of_first);
     first = step;
   }
   add_row("every loss | all later ones", of_first);
-  add_row("every parameter's gradient, by norm | the first two steps",
-          [](DType dtype) { return gradient_bound(dtype, ModelLaunches::others); });
-  add_row("the same where both models make the same launches and collectives | the first two steps",
-          [](DType dtype) { return gradient_bound(dtype, ModelLaunches::same); });
+  add_row(
+      "every parameter's gradient, by norm | the first two steps",
+      [](const Precision& precision) { return gradient_bound(precision, ModelLaunches::others); });
+  add_row(
+      "the same where both models make the same launches and collectives | the first two steps",
+      [](const Precision& precision) { return gradient_bound(precision, ModelLaunches::same); });
   return table + '\n';
 }
 
@@ -227,8 +257,8 @@ TEST(SameStep, HasTheBoundsThatThePageHas) {
   const std::string& text = std::get<std::string>(page);
   const std::string table = table_of_bounds(loss_bound);
   EXPECT_NE(text.find(table), std::string::npos) << "its table is now:" << table;
-  const auto wider = [](DType dtype, std::int64_t step) {
-    return loss_bound(dtype, step) * (dtype == DType::fp16 && step == 7 ? 2 : 1);
+  const auto wider = [](const Precision& precision, std::int64_t step) {
+    return loss_bound(precision, step) * (precision.in_fp8 && step == 7 ? 2 : 1);
   };
   EXPECT_EQ(text.find(table_of_bounds(wider)), std::string::npos);
 }
@@ -265,7 +295,7 @@ TEST(SameStep, NamesTheParameterWhoseGradientIsAnother) {
   EXPECT_EQ(found->step, 1);
   EXPECT_EQ(found->parameter, "bias");
   EXPECT_NEAR(found->value, 1, 0.5);
-  EXPECT_EQ(found->bound, gradient_bound(DType::fp32, ModelLaunches::same));
+  EXPECT_EQ(found->bound, gradient_bound({DType::fp32}, ModelLaunches::same));
 }
 
 TEST(SameStep, ComparesGradientsThatAreFiniteInOneOfThemAlone) {
@@ -421,7 +451,7 @@ TEST(SameStep, NamesTheRankThatHasAnotherGradient) {
   EXPECT_EQ(found->rank, 2);
   EXPECT_EQ(found->step, 4);
   EXPECT_EQ(found->parameter, "bias");
-  EXPECT_EQ(found->bound, gradient_bound(DType::fp32, ModelLaunches::same));
+  EXPECT_EQ(found->bound, gradient_bound({DType::fp32}, ModelLaunches::same));
   same.begin(3);
   EXPECT_FALSE(same.first_difference()) << "in the next load";
   ranks.first_step = 3;
@@ -461,7 +491,8 @@ TEST(SameStep, PassesOtherCollectivesToTheWiderBound) {
   ASSERT_EQ(same.compared().size(), 2U);
   EXPECT_TRUE(same.compared()[0].adds_alike);
   EXPECT_FALSE(same.compared()[1].adds_alike);
-  EXPECT_EQ(same.compared()[1].gradient_bound, gradient_bound(DType::bf16, ModelLaunches::others));
+  EXPECT_EQ(same.compared()[1].gradient_bound,
+            gradient_bound({DType::bf16}, ModelLaunches::others));
 }
 
 // Two runs of one variant differ by rounding where cuDNN's attention adds in any order, so even
@@ -484,7 +515,7 @@ TEST(SameStep, ComparesSumsOfAnyOrderWithinRounding) {
   const auto of_any = compared_pairs({plans[1], plans[2]});
   ASSERT_EQ(of_any.size(), 1U);
   EXPECT_FALSE(of_any[0].adds_alike);
-  EXPECT_EQ(of_any[0].gradient_bound, gradient_bound(DType::bf16, ModelLaunches::others));
+  EXPECT_EQ(of_any[0].gradient_bound, gradient_bound({DType::bf16}, ModelLaunches::others));
 
   const auto steps = subjects_of(with_facts({plans[0], plans[1]}));
   const auto is_refused = [&](float loss) {
@@ -535,7 +566,7 @@ TEST(SameStep, WidensTheBoundsOfGradientsByTheDepthOfTheModel) {
     const auto steps = subjects_of(with_facts({plan_of(knobs), plan_of(knobs)}));
     bounds.push_back(SameStep(steps).compared().at(0).gradient_bound);
   }
-  EXPECT_DOUBLE_EQ(bounds[0], gradient_bound(DType::bf16, ModelLaunches::same));
+  EXPECT_DOUBLE_EQ(bounds[0], gradient_bound({DType::bf16}, ModelLaunches::same));
   EXPECT_DOUBLE_EQ(bounds[1], 2 * bounds[0]);
 }
 
