@@ -97,7 +97,7 @@ constexpr std::array rows{
     FamiliarWord{"float32, float, single, torch.float32", "model.dtype = \"fp32\""},
     FamiliarWord{"tensorfloat32, allow_tf32, set_float32_matmul_precision",
                  "model.dtype = \"tf32\""},
-    FamiliarWord{"fp8, float8, e4m3, e5m2, torchao, transformer engine, transformerengine",
+    FamiliarWord{"fp8, float8, e4m3, e5m2, amax, torchao, transformer engine, transformerengine",
                  "model.fp8"},
     FamiliarWord{"fp4, mxfp8, nvfp4", "",
                  "scales of blocks and numbers of 4 bits are not built yet; 'model.fp8' has one "

@@ -424,7 +424,7 @@ constexpr std::array field_rows{
         "pointwise ones fused, or none; of a "
         "recommender, none looks up every table by itself, and the other two all at once; of a "
         "resnet, the other two fuse a norm with the addition and the relu behind it; of a unet, "
-        "attention is fused where it is asked for, in 16 bits and with heads of 64 or 128",
+        "attention is fused in 16 bits with heads of 64 or 128",
         &where_fused),
     field<&Knobs::launch, &LaunchKnobs::gemm>(
         "launch.gemm", one_of(gemm_choices),

@@ -100,10 +100,9 @@ bool has_odd_rows_for_fp8(const Knobs& knobs) {
   const auto odd = [&](std::int64_t size) {
     const std::vector<std::int64_t>& lengths = knobs.batch.lengths;
     const std::int64_t rows =
-        knobs.batch.packed && !lengths.empty()
-            ? size / std::ssize(lengths) *
-                  std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})
-            : size / knobs.batch.accumulate * knobs.model.seq;
+        is_packed(knobs) ? size / std::ssize(lengths) *
+                               std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})
+                         : size / knobs.batch.accumulate * knobs.model.seq;
     return rows % fp8_multiple != 0;
   };
   const std::vector<std::int64_t>& sizes = knobs.batch.sizes;
@@ -264,9 +263,15 @@ constexpr std::array clashes{
              },
              "a GEMM in fp8 takes rows of multiples of 16 bytes",
              "make 'model.hidden' and 'model.ffn' multiples of 16"},
-    KnobRule{"model.fp8", has_odd_rows_for_fp8,
+    KnobRule{"model.fp8",
+             [](const Knobs& knobs) { return !is_packed(knobs) && has_odd_rows_for_fp8(knobs); },
              "a weight's gradient in fp8 is summed over a multiple of 16 tokens",
              "make 'model.seq' a multiple of 16"},
+    KnobRule{"model.fp8",
+             [](const Knobs& knobs) { return is_packed(knobs) && has_odd_rows_for_fp8(knobs); },
+             "a weight's gradient in fp8 is summed over a multiple of 16 tokens, which the packed "
+             "samples of a batch are not",
+             "choose another 'batch.size', or other 'batch.lengths'"},
     KnobRule{
         "model.fp8",
         [](const Knobs& knobs) { return has_fp8(knobs) && knobs.launch.fuse == Fuse::epilogue; },

@@ -29,8 +29,9 @@ Fp8Gemms::Fp8Gemms(StepBuilder& builder, const TransformerShape& shape, const Pa
       const std::string input = "fp8 input " + std::to_string(gemms_.size() % 4) + " of block " +
                                 std::to_string(layer % places);
       if (!kept.contains(input)) kept[input] = add(input + ", transposed", rows_ * inputs);
+      const std::int64_t index = std::ssize(gemms_);
       gemms_[tensor] = {.name = table.tensors()[tensor].name,
-                        .index = std::ssize(gemms_),
+                        .index = index,
                         .inputs = inputs,
                         .outputs = outputs,
                         .weight = weights,
