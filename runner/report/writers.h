@@ -77,7 +77,7 @@ void write_gate_json(std::ostream&, const Report&);
 
 // Largest total size of the timelines and memory pictures of a page, in bytes. Browsers need
 // seconds for larger pages. Scenarios that did not pass get the space first.
-constexpr std::size_t most_picture_bytes = 7 * 1024 * 1024 / 4;
+constexpr std::size_t most_picture_bytes = 3 * 1024 * 1024 / 2;
 
 void write_html(std::ostream&, const Report&, std::size_t picture_bytes = most_picture_bytes);
 

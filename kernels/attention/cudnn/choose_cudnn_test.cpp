@@ -70,13 +70,13 @@ TEST(ChooseCudnn, AsksForNoScoresWhereSumsHaveAnyOrder) {
 TEST(ChooseCudnn, AsksForTheGradientsOfSharedHeadsBeforeTheyAreAddedUp) {
   AttentionShape shared = suitable;
   shared.kv_heads = 2;
-  // Keys and values each have 4 B for each of 4 x 64 columns of 256 rows, beside what the scratch
-  // has without sharing.
-  constexpr std::int64_t one_sample = 4 * 256 * 256 * 2 + 4 * 256 * 4 + 2 * 256 * 256 * 4 + 256;
-  EXPECT_EQ(choices_of(shared, DType::bf16, one_sample - 1)[1].reason,
-            "model.attention_workspace is 1052927 B, and cuDNN's gradient of one sample takes "
-            "1052928 B");
-  EXPECT_EQ(choices_of(shared, DType::bf16, one_sample), ours("nobody has one", "nobody has one"));
+  // Two heads share one of keys. Keys and values each have 4 B for each of 2 x 64 columns of 256
+  // rows, beside what the scratch has without sharing.
+  constexpr std::int64_t two_heads = 2 * 256 * 256 * 2 + 2 * 256 * 4 + 2 * 256 * 128 * 4 + 256;
+  EXPECT_EQ(choices_of(shared, DType::bf16, two_heads - 1)[1].reason,
+            "model.attention_workspace is 526591 B, and cuDNN's gradient of one sample's 2 heads "
+            "of equal keys takes 526592 B");
+  EXPECT_EQ(choices_of(shared, DType::bf16, two_heads), ours("nobody has one", "nobody has one"));
 }
 
 TEST(ChooseCudnn, HasNothingToChooseForNumbersOf32Bits) {
