@@ -2,7 +2,8 @@
 // A fake cuDNN for open_cudnn_test only. One environment variable sets its version; others make it
 // fail to create a handle or a descriptor, give the heuristics several engines, or give engines a
 // numerical note and a workspace: those of the heuristics alone, or those of the fallbacks too. It
-// computes nothing, counts created objects, and tells the plan that it executed last.
+// computes nothing, counts created objects, and tells the plan that it executed last and the
+// operands of each execution.
 #include <cudnn.h>
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <vector>
 
 namespace {
 
@@ -19,6 +21,8 @@ int handles = 0;
 int descriptors = 0;
 std::uintptr_t last_descriptor = 0;
 cudnnBackendDescriptor_t executed = nullptr;
+std::vector<void*> operands;  // set last
+std::vector<std::vector<void*>> executions;
 std::map<cudnnBackendDescriptorType_t, int> made;
 
 bool said(const char* name) {
@@ -53,6 +57,14 @@ int fake_descriptors_made(cudnnBackendDescriptorType_t type) {
 
 void* fake_executed_plan() {
   return executed;
+}
+
+int fake_executions() {
+  return static_cast<int>(executions.size());
+}
+
+void* fake_operand(int execution, int operand) {
+  return executions[static_cast<std::size_t>(execution)][static_cast<std::size_t>(operand)];
 }
 
 size_t cudnnGetVersion() {
@@ -101,8 +113,13 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t) {
 }
 
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t, int64_t, const void* value) {
+                                       cudnnBackendAttributeType_t, int64_t count,
+                                       const void* value) {
   if (name == CUDNN_ATTR_ENGINEHEUR_MODE) std::memcpy(&mode_asked, value, sizeof mode_asked);
+  if (name == CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS) {
+    auto* const first = static_cast<void* const*>(value);
+    operands.assign(first, first + count);
+  }
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -133,6 +150,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t) {
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t) {
   executed = plan;
+  executions.push_back(operands);
   return CUDNN_STATUS_SUCCESS;
 }
 

@@ -148,12 +148,12 @@ class KeptPlans : public OpenCudnn {
 
   std::shared_ptr<Cudnn> cudnn_;
 
- private:
   template <class Function>
   Function* found(const char* name) const {
     return reinterpret_cast<Function*>(dlsym(library_, name));
   }
 
+ private:
   void* library_ = nullptr;
 };
 
@@ -220,6 +220,37 @@ TEST_F(KeptPlans, DoNotDependOnTheScratch) {
   EXPECT_TRUE(cudnn_attention_gradient(*cudnn_, suitable, suitable, DType::bf16, plenty, &reason))
       << reason;
   EXPECT_EQ(plans_made(), before);
+}
+
+// Two sequences of 8 heads in rows of (8 + 2 * 4) * 64 numbers, half of the heads at a time.
+TEST_F(KeptPlans, FindTheHeadsOfAShareInItsRows) {
+  constexpr AttentionShape whole{
+      .rows = 512, .columns = 512, .tokens = 256, .heads = 8, .kv_heads = 4};
+  constexpr AttentionShape half{
+      .rows = 256, .columns = 256, .tokens = 256, .heads = 4, .kv_heads = 2};
+  std::string reason;
+  const auto launch = cudnn_attention_gradient(*cudnn_, whole, half, DType::bf16, plenty, &reason);
+  ASSERT_TRUE(launch) << reason;
+  const auto place = [](std::uintptr_t buffer, std::int64_t bytes = 0) {
+    return reinterpret_cast<void*>((buffer + 1) << 28 | static_cast<std::uintptr_t>(bytes));
+  };
+  const std::vector<void*> buffers = {place(0), place(1), place(2), place(3), place(4), place(5)};
+  const int before = found<int()>("fake_executions")();
+  (*launch)(buffers.data(), nullptr);
+  ASSERT_EQ(found<int()>("fake_executions")() - before, 4);
+  for (int share = 0; share < 4; ++share) {
+    const std::int64_t row = share / 2 * 256, head = share % 2 * 4, kv_head = share % 2 * 2;
+    const std::int64_t q = 2 * (row * 1024 + head * 64);
+    const std::int64_t k = 2 * (row * 1024 + (8 + kv_head) * 64), v = k + 2 * 4 * 64;
+    const std::int64_t out = 2 * (row * 512 + head * 64), log_sums = 4 * (row * 8 + head * 256);
+    const std::vector<void*> expected = {
+        place(0, q),        place(0, k), place(0, v), place(1, out), place(2, out),
+        place(3, log_sums), place(4),    place(5, q), place(5, k),   place(5, v)};
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(found<void*(int, int)>("fake_operand")(before + share, static_cast<int>(i)),
+                expected[i])
+          << "share " << share << ", operand " << i;
+  }
 }
 
 TEST_F(KeptPlans, RememberARefusalAndWhy) {
