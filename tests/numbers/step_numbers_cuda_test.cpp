@@ -207,8 +207,9 @@ TEST_P(CudaStepNumbers, AreTheSameBitsInEveryWayToRunTheStep) {
 }
 
 // A number of bf16 that another order of additions rounds otherwise may round to another number in
-// fp8, which is an eighth or a quarter of it away. Weights have a master in fp32, and part with each
-// update: an H200's first gradients were 7 and 8 % from the reference's, the last ones 10 and 12 %.
+// fp8, which is an eighth or a quarter of it away. Weights have a master in fp32, and part with
+// each update: an H200's first gradients were 7 and 8 % from the reference's, the last ones 10 and
+// 12 %.
 TEST(CudaStepNumbersInFp8, AgreeWithTheReferenceWithinTheRoundingOfFp8) {
   for (const ModelFp8 scales : {ModelFp8::current, ModelFp8::delayed}) {
     Knobs knobs;

@@ -279,6 +279,24 @@ StepResult gradients(std::int64_t step, float weight, float bias) {
   return result;
 }
 
+// Rounding in fp8 moves gradients far, where sums have another order; a third of one is further
+// off.
+TEST(SameStep, NoticesAThirdOfAGradientInFp8) {
+  for (const auto& [weight, is_another] : {std::pair(1.25F, false), {3.0F, true}}) {
+    auto steps = steps_that_learn();
+    for (Subject& step : steps) {
+      step.dtype = DType::bf16;
+      step.arithmetic->model.fp8 = ModelFp8::current;
+      step.arithmetic->attention_sums = AttentionSums::any;
+    }
+    SameStep same(steps);
+    same.begin(0);
+    same.add(0, gradients(0, 1, 0.5F));
+    same.add(1, gradients(0, weight, 0.5F));
+    EXPECT_EQ(same.first_difference().has_value(), is_another) << weight;
+  }
+}
+
 TEST(SameStep, NamesTheParameterWhoseGradientIsAnother) {
   const auto steps = steps_that_learn();
   SameStep same(steps);
