@@ -2,10 +2,12 @@
 // CUDA kernels and launchers of the heads kernels; heads.h has their meaning and shapes.
 #include "kernels/heads/heads.h"
 
+#include <bit>
 #include <cmath>
 
 #include "kernels/heads/grouped_rows.h"
 #include "kernels/launch.cuh"
+#include "kernels/packed_numbers.cuh"
 
 namespace stepgate {
 
@@ -198,7 +200,7 @@ namespace {
 
 constexpr int block_threads = 256;
 constexpr int most_pairs = 128;     // of a head
-constexpr int heads_of_thread = 4;  // share their sines; all are read before one is written
+constexpr int packs_of_thread = 8;  // share their sines; all are read before one is written
 
 // Angles are multiples of 2^-64 of a turn. The product of a position and an angle wraps modulo
 // whole turns, exactly, however long the sequence is.
@@ -212,25 +214,77 @@ struct RopeOnDevice {
   float sign;  // of the sine
 };
 
-// A thread processes one pack of pairs of a row, in a few heads.
+// Sines and cosines of the angles by which `count` pairs from `pair` on are rotated in this row.
+template <int count>
+struct Turns {
+  float sines[count], cosines[count];
+
+  __device__ Turns(const RopeOnDevice& call, std::int64_t row, int pair) {
+    const auto position = static_cast<std::uint64_t>(row % call.tokens);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t angle = position * call.angles[pair + i];
+      // The upper half of the angle, as a signed number of half turns.
+      const auto half_turns = static_cast<float>(static_cast<std::int32_t>(angle >> 32)) * 0x1p-31f;
+      sincospif(half_turns, &sines[i], &cosines[i]);
+      sines[i] *= call.sign;
+    }
+  }
+};
+
+// A thread processes one pack of numbers of a row, all of the first or all of the second half of a
+// head, in a few heads. It gets the other numbers of the pairs from its partner, `packs` lanes away
+// in the warp. So a warp reads and writes whole lines of memory, where half of a head may be as
+// short as half a line. `packs` is of half a head, a power of two, at most most_partner_packs.
+constexpr int most_partner_packs = 16;
+
 template <int count, class Number>
 __global__ void __launch_bounds__(block_threads)
-    rope(const __grid_constant__ RopeOnDevice call, Number* numbers) {
+    rope_with_partner(const __grid_constant__ RopeOnDevice call, int heads_apart, Number* numbers) {
+  const int packs = call.half / count;
+  const int threads_of_row = 2 * packs * heads_apart;
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
+  const std::int64_t row = thread / threads_of_row;
+  const int within = static_cast<int>(thread - row * threads_of_row);
+  const int pack = within % (2 * packs);
+  const int first_head = within / (2 * packs);
+  const bool is_first_half = pack < packs;
+  Number* const numbers_of_row = numbers + row * call.columns + pack * count;
+  const auto head = [&](int i) { return first_head + i * heads_apart; };
+  const auto place = [&](int i) { return static_cast<std::int64_t>(head(i)) * 2 * call.half; };
+  const auto exists = [&](int i) { return row < call.rows && head(i) < call.heads; };
+  Pack<Number, count> own[packs_of_thread] = {};
+#pragma unroll
+  for (int i = 0; i < packs_of_thread; ++i)
+    if (exists(i)) own[i] = load<count>(numbers_of_row, place(i));
+  const Turns<count> turns(call, row, pack % packs * count);
+#pragma unroll
+  for (int i = 0; i < packs_of_thread; ++i) {
+    Pack<Number, count> other = own[i];
+#pragma unroll
+    for (std::size_t word = 0; word < sizeof other / 4; ++word)
+      words_of(other)[word] = __shfl_xor_sync(0xffffffffu, words_of(other)[word], packs);
+    float turned[count];
+#pragma unroll
+    for (int j = 0; j < count; ++j) {
+      const float product = number_of(other, j) * turns.sines[j];
+      turned[j] = fmaf(number_of(own[i], j), turns.cosines[j], is_first_half ? -product : product);
+    }
+    if (exists(i)) store<count>(numbers_of_row, place(i), packed<Number>(turned));
+  }
+}
+
+// The same for heads of any size: a thread processes one pack of pairs of a row, in a few heads.
+template <int count, class Number>
+__global__ void __launch_bounds__(block_threads)
+    rope_of_any_width(const __grid_constant__ RopeOnDevice call, Number* numbers) {
+  constexpr int heads_of_thread = packs_of_thread / 2;
   const int packs = call.half / count;
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
   const std::int64_t row = thread / packs;
   if (row >= call.rows) return;
   const int pair = static_cast<int>(thread % packs) * count;
-  const auto position = static_cast<std::uint64_t>(row % call.tokens);
-  float sine[count], cosine[count];
-#pragma unroll
-  for (int i = 0; i < count; ++i) {
-    const std::uint64_t angle = position * call.angles[pair + i];
-    // The upper half of the angle, as a signed number of half turns.
-    const auto half_turns = static_cast<float>(static_cast<std::int32_t>(angle >> 32)) * 0x1p-31f;
-    sincospif(half_turns, &sine[i], &cosine[i]);
-    sine[i] *= call.sign;
-  }
+  const Turns<count> turns(call, row, pair);
   const int first_head = static_cast<int>(blockIdx.y) * heads_of_thread;
   Number* const first = numbers + row * call.columns + pair;
   Pack<Number, count> x[heads_of_thread], y[heads_of_thread];
@@ -247,13 +301,37 @@ __global__ void __launch_bounds__(block_threads)
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       const float a = to_float(x[h].values[i]), b = to_float(y[h].values[i]);
-      x[h].values[i] = from_float<Number>(fmaf(a, cosine[i], -b * sine[i]));
-      y[h].values[i] = from_float<Number>(fmaf(b, cosine[i], a * sine[i]));
+      x[h].values[i] = from_float<Number>(fmaf(a, turns.cosines[i], -b * turns.sines[i]));
+      y[h].values[i] = from_float<Number>(fmaf(b, turns.cosines[i], a * turns.sines[i]));
     }
     const std::int64_t place = static_cast<std::int64_t>(first_head + h) * 2 * call.half;
     store<count>(first, place, x[h]);
     store<count>(first, place + call.half, y[h]);
   }
+}
+
+template <class Number>
+void launch_rope(const RopeOnDevice& call, Number* numbers, cudaStream_t stream) {
+  constexpr int count = access_bytes / sizeof(Number);
+  const bool is_packed =
+      call.half % count == 0 && call.columns % count == 0 && aligned_to_access(numbers);
+  const int packs = is_packed ? call.half / count : call.half;
+  const auto blocks_of = [](std::int64_t threads) {
+    return static_cast<unsigned>(ceiling_quotient(threads, block_threads));
+  };
+  if (is_packed && packs <= most_partner_packs &&
+      std::has_single_bit(static_cast<unsigned>(packs))) {
+    const auto heads_apart = static_cast<int>(ceiling_quotient(call.heads, packs_of_thread));
+    const unsigned blocks = blocks_of(call.rows * heads_apart * 2 * packs);
+    rope_with_partner<count><<<blocks, block_threads, 0, stream>>>(call, heads_apart, numbers);
+  } else {
+    const dim3 blocks(blocks_of(call.rows * packs),
+                      static_cast<unsigned>(ceiling_quotient(call.heads, packs_of_thread / 2)));
+    auto* const turning =
+        is_packed ? rope_of_any_width<count, Number> : rope_of_any_width<1, Number>;
+    turning<<<blocks, block_threads, 0, stream>>>(call, numbers);
+  }
+  check_launch("rope");
 }
 
 RopeOnDevice call_of(const PackedHeadsShape& shape, const kernels::Rope::Attributes& attributes) {
@@ -284,16 +362,7 @@ Launch kernels::Rope::prepare(const Shape& shape, DType dtype, const Attributes&
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [call = call_of(shape, attributes)](void* const* buffers, cudaStream_t stream) {
-      constexpr int count = access_bytes / sizeof(Number);
-      auto* numbers = static_cast<Number*>(buffers[0]);
-      const bool packs =
-          call.half % count == 0 && call.columns % count == 0 && aligned_to_access(numbers);
-      const std::int64_t threads = call.rows * (packs ? call.half / count : call.half);
-      const dim3 blocks(static_cast<unsigned>(ceiling_quotient(threads, block_threads)),
-                        static_cast<unsigned>(ceiling_quotient(call.heads, heads_of_thread)));
-      auto* const turning = packs ? rope<count, Number> : rope<1, Number>;
-      turning<<<blocks, block_threads, 0, stream>>>(call, numbers);
-      check_launch("rope");
+      launch_rope(call, static_cast<Number*>(buffers[0]), stream);
     };
   });
 }

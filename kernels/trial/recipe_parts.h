@@ -62,8 +62,9 @@ inline std::vector<AttentionShape> sequences_to_attend() {
 // some shapes nothing follows the heads, in others the values of attention do, or rows are not
 // whole packs.
 inline const std::vector<PackedHeadsShape> rows_of_turned_heads = {
-    {1, 256, 1, 1},    {6, 515, 2, 2},      {14, 768, 7, 2}, {33, 1025, 33, 4},
-    {66, 1300, 33, 5}, {200, 1536, 200, 4}, {3, 2304, 1, 6}, {5000, 264, 5000, 1}};
+    {1, 256, 1, 1},    {6, 515, 2, 2},       {14, 768, 7, 2},
+    {33, 1025, 33, 4}, {66, 1300, 33, 5},    {200, 1536, 200, 4},
+    {3, 2304, 1, 6},   {5000, 264, 5000, 1}, {37, 3072, 37, 11}};
 
 // Rows of H heads of queries, a multiple of 4. Heads are one number, whole packs, or not whole
 // packs.

@@ -209,8 +209,9 @@ std::vector<TrialRecipe> make_recipes() {
           {{1, 1}, {3, 7}, {16, 16}, {33, 130}, {144, 272}, {130, 144}, {272, 127}},
           {{false}, {true}}, {{1, 0.25}})),
       beside_bf16(recipe<kernels::MoveAmaxHistories>({{1}, {3}, {200}})),
-      recipe<kernels::Rope>(rows_of_turned_heads,
-                            {{2}, {8, 10000, true}, {40, 500000}, {64}, {64, 10000, true}, {256}}),
+      recipe<kernels::Rope>(
+          rows_of_turned_heads,
+          {{2}, {8, 10000, true}, {40, 500000}, {48}, {64}, {64, 10000, true}, {256}}),
       recipe<kernels::RepeatHeads>(rows_of_shared_heads, {{1}, {2}, {4}}),
       recipe<kernels::RepeatHeadsGradient>(rows_of_shared_heads, {{1}, {2}, {4}}),
       recipe<kernels::SplitHeads>(sequences_of_heads(), {{1}, {3}}),
