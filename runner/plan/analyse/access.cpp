@@ -68,11 +68,6 @@ struct Accesses {
   }
 };
 
-bool overlap(const BufferUse& a, const BufferUse& b) {
-  return a.buffer == b.buffer && a.offset_bytes < b.offset_bytes + b.bytes &&
-         b.offset_bytes < a.offset_bytes + a.bytes;
-}
-
 // Operands may overlap only if one is written exactly in place of the other and the kernel allows
 // that.
 bool may_share(const LaunchKernel& launch, std::size_t first, std::size_t second) {
@@ -115,6 +110,11 @@ std::set<int> allocated_over_steps(const StepPlan& plan, const std::set<int>& re
 }
 
 }  // namespace
+
+bool overlap(const BufferUse& a, const BufferUse& b) {
+  return a.buffer == b.buffer && a.offset_bytes < b.offset_bytes + b.bytes &&
+         b.offset_bytes < a.offset_bytes + a.bytes;
+}
 
 std::vector<BufferAccess> accesses_of(const StepPlan& plan, const Operation& operation) {
   std::vector<BufferAccess> accesses = visit_action(Accesses{plan}, operation.action);

@@ -16,6 +16,9 @@ struct BufferAccess {
   Access access = Access::read;
 };
 
+// Whether two uses share a byte, if both are of the same slot and rank.
+bool overlap(const BufferUse&, const BufferUse&);
+
 // The operation's accesses in the order of its operands. Allocation, release and pinning count as
 // writes of the whole slot; buffers that the operation only keeps count as reads.
 std::vector<BufferAccess> accesses_of(const StepPlan&, const Operation&);

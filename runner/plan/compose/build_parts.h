@@ -15,8 +15,8 @@ namespace stepgate {
 
 // Inserts the reductions of gradients among the operations from `first` on, which belong to one
 // model. Each reduction is issued when its gradients are complete and the earlier reductions are
-// issued, or as 'ranks.overlap' says. The update waits for the last reduction. Does nothing for one
-// rank.
+// issued, or as 'ranks.overlap' says. What reads a bucket's gradients after the backward pass waits
+// for the reduction of that bucket. Does nothing for one rank.
 void build_reduction(StepBuilder&, const Knobs&, const LearnedParts&, std::size_t first);
 
 // Inserts the broadcasts and small reductions of 'ranks' into the forward passes among the

@@ -435,6 +435,28 @@ TEST(RanksInAGraph, HaveTheSameCollectivesInOneLaunch) {
   }
 }
 
+// The norm of a bucket waits for that bucket alone, so that the last reductions are hidden.
+TEST(Ranks, WaitForEachBucketBeforeItsNorm) {
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients}) {
+    const StepPlan plan = plan_of(sharded(shard));
+    std::vector<std::size_t> waits;
+    for (std::size_t index = 0; index < plan.operations.size(); ++index) {
+      if (plan.operations[index].name != "wait until the gradients are reduced") continue;
+      waits.push_back(index);
+      EXPECT_EQ(plan.operations[index + 1].name, "gradient norm in parts");
+      StepPlan unordered = plan;
+      unordered.operations.erase(unordered.operations.begin() + static_cast<std::ptrdiff_t>(index));
+      EXPECT_TRUE(find_race(unordered)) << index;
+    }
+    EXPECT_EQ(waits.size(), 8u);
+    EXPECT_FALSE(find_race(plan)) << *find_race(plan);
+  }
+  const StepPlan after = changed([](Knobs& knobs) { knobs.ranks.overlap = ReduceOverlap::none; });
+  EXPECT_EQ(std::ranges::count(after.operations, "wait until the gradients are reduced",
+                               &Operation::name),
+            1);
+}
+
 TEST(RanksInAGraph, AreRefusedWhereABranchDoesNotComeBack) {
   const StepPlan plan = in_a_graph(Shard::none);
   EXPECT_EQ(find_capture_error(without(plan, "wait until the gradients are reduced")),

@@ -217,9 +217,9 @@ class GradientReduction {
       }
       // Gradients must be reduced before the next part adds to them.
       if (knobs.ranks.sync_each_part && pass + 1 < passes_.size())
-        before_[passes_[pass + 1].begin].push_back(wait_of_compute(Phase::backward));
+        wait(before_[passes_[pass + 1].begin], Phase::backward, reduced_.back());
     }
-    before_[passes_.back().end].push_back(wait_of_compute(Phase::optimizer));
+    wait_before_uses(passes_.back().end);
   }
 
   void insert() { before_.put_into(plan_.operations); }
@@ -230,14 +230,9 @@ class GradientReduction {
   // The index after the last operation of the pass that writes a gradient of the bucket.
   std::size_t end_of(const Bucket& bucket, const Pass& pass) const {
     const BufferUse whole = written(bucket);
-    const std::int64_t begin = whole.offset_bytes;
-    const std::int64_t end = begin + whole.bytes;
     for (std::size_t index = pass.end; index-- > pass.begin;) {
-      for (const auto& [use, access] : accesses_of(plan_, plan_.operations[index])) {
-        const bool is_of_it = use.buffer == whole.buffer && use.offset_bytes < end &&
-                              begin < use.offset_bytes + use.bytes;
-        if (is_of_it && access != Access::read) return index + 1;
-      }
+      for (const auto& [use, access] : accesses_of(plan_, plan_.operations[index]))
+        if (overlap(use, whole) && access != Access::read) return index + 1;
     }
     require(false, "the backward pass writes every gradient");
     return pass.end;
@@ -391,11 +386,37 @@ class GradientReduction {
     return {flat, first * bytes, count * bytes, rank_stride * bytes};
   }
 
-  // A wait for the last collective is enough, since the stream runs them in order.
-  Operation wait_of_compute(Phase phase) const {
-    return {.name = "wait until the gradients are reduced",
-            .phase = phase,
-            .action = StreamWaitsEvent{reduced_.back()}};
+  // A wait for one collective is also one for those before it, since the stream runs them in order.
+  static void wait(std::vector<Operation>& into, Phase phase, int reduced) {
+    into.push_back({.name = "wait until the gradients are reduced",
+                    .phase = phase,
+                    .action = StreamWaitsEvent{reduced}});
+  }
+
+  // The index of the first operation from `begin` on that uses the reduced bucket.
+  std::size_t first_use(std::size_t bucket, std::size_t begin) const {
+    const BufferUse whole = kept(bucket);
+    for (std::size_t index = begin; index < plan_.operations.size(); ++index) {
+      for (const auto& [use, access] : accesses_of(plan_, plan_.operations[index]))
+        if (overlap(use, whole)) return index;
+    }
+    require(false, "the update reads every gradient");
+    return begin;
+  }
+
+  // The compute stream waits for a bucket before the first operation from `begin` on that uses it.
+  // Thus the norm of earlier buckets is computed beside the reduction of the last ones. Without
+  // overlap it waits for all at once.
+  void wait_before_uses(std::size_t begin) {
+    if (knobs_.ranks.overlap == ReduceOverlap::none)
+      return wait(before_[begin], Phase::optimizer, reduced_.back());
+    std::size_t waits_for_later = plan_.operations.size();
+    for (std::size_t bucket = buckets_.size(); bucket-- > 0;) {
+      const std::size_t place = first_use(bucket, begin);
+      if (place >= waits_for_later) continue;
+      wait(before_[place], Phase::optimizer, reduced_[bucket]);
+      waits_for_later = place;
+    }
   }
 
   StepPlan& plan_;

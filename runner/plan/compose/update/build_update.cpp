@@ -83,7 +83,7 @@ class Update {
 
   void find_norm() {
     std::int64_t parts = 0;
-    for (const UpdatedPiece& piece : buffers_.pieces) {
+    for (const UpdatedPiece& piece : buffers_.summed) {
       const std::int64_t own = square_sum_pieces(piece.flat.elements);
       builder_.launch<kernels::SquareSums>(
           "gradient norm in parts", {.numbers = piece.flat.elements, .pieces = own},
@@ -241,6 +241,19 @@ std::int64_t square_sums_of(const std::vector<UpdatedPiece>& pieces) {
   return sums;
 }
 
+// The pieces whose squares are summed apart: those that are updated, and without sharding whole
+// buckets, each of which can be summed as soon as it is reduced.
+std::vector<UpdatedPiece> summed_pieces(const Knobs& knobs, const ParameterList& parameters,
+                                        const std::vector<UpdatedPiece>& updated) {
+  if (knobs.ranks.count == 1 || shards_the_update(knobs)) return updated;
+  std::vector<UpdatedPiece> summed;
+  for (const Bucket& bucket : gradient_buckets(knobs, parameters.places(), parameters.elements())) {
+    summed.push_back(
+        {.flat = {bucket.first, bucket.elements}, .packed = bucket.first, .bucket = bucket});
+  }
+  return summed;
+}
+
 // `pieces` as the content of a buffer; empty if the buffer has all parameters.
 std::vector<RankPiece> pieces_of_content(const Knobs& knobs,
                                          const std::vector<UpdatedPiece>& pieces) {
@@ -279,9 +292,10 @@ void add_update_buffers(StepBuilder& builder, const Knobs& knobs, const Paramete
                                  .bytes = update_control::size * word_bytes,
                                  .content = Content::weights,
                                  .parts = first_control(knobs)});
+  buffers.summed = summed_pieces(knobs, parameters, buffers.pieces);
   buffers.partials = builder.add({.name = "squares of gradients",
                                   .purpose = Purpose::activations,
-                                  .bytes = square_sums_of(buffers.pieces) * word_bytes});
+                                  .bytes = square_sums_of(buffers.summed) * word_bytes});
   if (shards_the_update(knobs)) {
     buffers.square_sum =
         builder.add({.name = "square sum", .purpose = Purpose::bookkeeping, .bytes = word_bytes});

@@ -28,7 +28,8 @@ struct UpdateBuffers {
   // The parts of the flat buffers that this rank updates; master, average and moments hold only
   // these.
   std::vector<UpdatedPiece> pieces;
-  std::optional<int> square_sum;  // sharded: of the pieces' gradients, then over all ranks
+  std::vector<UpdatedPiece> summed;  // pieces of the global norm, in the order of their sums
+  std::optional<int> square_sum;     // sharded: of the pieces' gradients, then over all ranks
 };
 
 // Adds flat buffers of all weights and of their gradients, the buffers of the rule, and the
