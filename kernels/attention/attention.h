@@ -70,36 +70,24 @@ struct AttentionGradient {
 // scores again.
 inline constexpr double needed_of_attention_gradient = 4.0 / 5;
 
-// One of `parts` equal shares of the heads, each with the heads of keys that it reads.
-constexpr AttentionShape share_of_heads(AttentionShape shape, std::int64_t parts) {
-  shape.columns /= parts;
-  shape.heads /= parts;
-  shape.kv_heads /= parts;
-  return shape;
-}
-
 // The part of the gradient that one launch of cuDNN computes. Its scratch has something for each
-// sequence and head, the scores where sums have a fixed order. All launches take equal shares, as
-// large as fit: of the sequences, or where one of these is too large, of its heads. The share has
-// no rows where cuDNN has no such gradient, or one head of keys and the heads of queries that share
-// it do not fit.
+// sequence and head, the scores where sums have a fixed order. There are as few launches as fit
+// that scratch, of equally many sequences, or where one of these is too large, of its heads. The
+// last launch may have fewer. The share has no rows where cuDNN has no such gradient, or one head
+// of keys and the heads of queries that share it do not fit.
 constexpr AttentionShape share_for_cudnn(const AttentionShape& shape, DType dtype,
                                          std::int64_t most_scratch,
                                          SumOrder order = SumOrder::fixed) {
-  const auto fits = [&](const AttentionShape& share) {
+  const std::int64_t sequences = suits_cudnn(shape, dtype) ? shape.rows / shape.tokens : 0;
+  AttentionShape share = shape;
+  const auto fits = [&](std::int64_t of_sequences, std::int64_t of_kv_heads) {
+    share = part_of(shape, of_sequences, of_kv_heads);
     return cudnn_attention_gradient_scratch(share, order) <= most_scratch;
   };
-  AttentionShape share = shape;
-  const std::int64_t sequences = suits_cudnn(shape, dtype) ? shape.rows / shape.tokens : 0;
-  for (std::int64_t parts = 1; parts <= sequences; ++parts) {
-    share.rows = shape.rows / parts;
-    if (sequences % parts == 0 && fits(share)) return share;
-  }
-  for (std::int64_t parts = 2; sequences > 0 && parts <= shape.kv_heads; ++parts) {
-    if (shape.kv_heads % parts != 0) continue;
-    const AttentionShape of_heads = share_of_heads(share, parts);
-    if (fits(of_heads)) return of_heads;
-  }
+  for (std::int64_t parts = 1; parts <= sequences; ++parts)
+    if (fits((sequences + parts - 1) / parts, shape.kv_heads)) return share;
+  for (std::int64_t parts = 2; sequences > 0 && parts <= shape.kv_heads; ++parts)
+    if (fits(1, (shape.kv_heads + parts - 1) / parts)) return share;
   share.rows = 0;
   return share;
 }

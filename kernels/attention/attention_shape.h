@@ -31,4 +31,16 @@ constexpr Size qkv_columns(const AttentionSizes<Size>& shape) {
   return shape.columns + 2 * (shape.kv_heads * (shape.columns / shape.heads));
 }
 
+// So many sequences of the shape, with so many heads of keys and the heads of queries that share
+// them.
+constexpr AttentionShape part_of(AttentionShape shape, std::int64_t sequences,
+                                 std::int64_t kv_heads) {
+  const std::int64_t head_size = shape.columns / shape.heads;
+  shape.rows = sequences * shape.tokens;
+  shape.heads = shape.heads / shape.kv_heads * kv_heads;
+  shape.columns = shape.heads * head_size;
+  shape.kv_heads = kv_heads;
+  return shape;
+}
+
 }  // namespace stepgate

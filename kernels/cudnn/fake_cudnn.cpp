@@ -2,8 +2,7 @@
 // A fake cuDNN for open_cudnn_test only. One environment variable sets its version; others make it
 // fail to create a handle or a descriptor, give the heuristics several engines, or give engines a
 // numerical note and a workspace: those of the heuristics alone, or those of the fallbacks too. It
-// computes nothing, counts created objects, and tells the plan that it executed last and the
-// operands of each execution.
+// computes nothing, counts created objects, and tells the plan and the operands of each execution.
 #include <cudnn.h>
 
 #include <cstdint>
@@ -20,9 +19,12 @@ int the_handle = 0;
 int handles = 0;
 int descriptors = 0;
 std::uintptr_t last_descriptor = 0;
-cudnnBackendDescriptor_t executed = nullptr;
 std::vector<void*> operands;  // set last
-std::vector<std::vector<void*>> executions;
+struct Execution {
+  cudnnBackendDescriptor_t plan;
+  std::vector<void*> operands;
+};
+std::vector<Execution> executions;
 std::map<cudnnBackendDescriptorType_t, int> made;
 
 bool said(const char* name) {
@@ -55,16 +57,17 @@ int fake_descriptors_made(cudnnBackendDescriptorType_t type) {
   return made[type];
 }
 
-void* fake_executed_plan() {
-  return executed;
-}
-
 int fake_executions() {
   return static_cast<int>(executions.size());
 }
 
+void* fake_plan(int execution) {
+  return executions[static_cast<std::size_t>(execution)].plan;
+}
+
 void* fake_operand(int execution, int operand) {
-  return executions[static_cast<std::size_t>(execution)][static_cast<std::size_t>(operand)];
+  const Execution& of = executions[static_cast<std::size_t>(execution)];
+  return of.operands[static_cast<std::size_t>(operand)];
 }
 
 size_t cudnnGetVersion() {
@@ -149,8 +152,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t) {
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t) {
-  executed = plan;
-  executions.push_back(operands);
+  executions.push_back({plan, operands});
   return CUDNN_STATUS_SUCCESS;
 }
 

@@ -130,8 +130,14 @@ class KeptPlans : public OpenCudnn {
   int made(cudnnBackendDescriptorType_t type) const {
     return found<int(cudnnBackendDescriptorType_t)>("fake_descriptors_made")(type);
   }
+  int executions() const { return found<int()>("fake_executions")(); }
+  // The plan of an execution, and one of its operands.
+  void* plan_of(int execution) const { return found<void*(int)>("fake_plan")(execution); }
+  void* operand(int execution, int which) const {
+    return found<void*(int, int)>("fake_operand")(execution, which);
+  }
   // The plan that was executed last.
-  void* executed() const { return found<void*()>("fake_executed_plan")(); }
+  void* executed() const { return plan_of(executions() - 1); }
   int plans_made() const { return made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR); }
 
   // The number of plans that were made for these launches; each launch must be possible.
@@ -222,35 +228,69 @@ TEST_F(KeptPlans, DoNotDependOnTheScratch) {
   EXPECT_EQ(plans_made(), before);
 }
 
-// Two sequences of 8 heads in rows of (8 + 2 * 4) * 64 numbers, half of the heads at a time.
+// A place in one of the operands of a launch, which nobody reads or writes.
+void* place(std::uintptr_t buffer, std::int64_t bytes = 0) {
+  return reinterpret_cast<void*>((buffer + 1) << 28 | static_cast<std::uintptr_t>(bytes));
+}
+const std::vector<void*> places = {place(0), place(1), place(2), place(3), place(4), place(5)};
+
+// Two sequences of 8 heads in rows of (8 + 2 * 4) * 64 numbers, half of the heads at a time, or
+// three of the four that have keys, and then the last.
 TEST_F(KeptPlans, FindTheHeadsOfAShareInItsRows) {
   constexpr AttentionShape whole{
       .rows = 512, .columns = 512, .tokens = 256, .heads = 8, .kv_heads = 4};
-  constexpr AttentionShape half{
-      .rows = 256, .columns = 256, .tokens = 256, .heads = 4, .kv_heads = 2};
-  std::string reason;
-  const auto launch = cudnn_attention_gradient(*cudnn_, whole, half, DType::bf16, plenty, &reason);
-  ASSERT_TRUE(launch) << reason;
-  const auto place = [](std::uintptr_t buffer, std::int64_t bytes = 0) {
-    return reinterpret_cast<void*>((buffer + 1) << 28 | static_cast<std::uintptr_t>(bytes));
-  };
-  const std::vector<void*> buffers = {place(0), place(1), place(2), place(3), place(4), place(5)};
-  const int before = found<int()>("fake_executions")();
-  (*launch)(buffers.data(), nullptr);
-  ASSERT_EQ(found<int()>("fake_executions")() - before, 4);
-  for (int share = 0; share < 4; ++share) {
-    const std::int64_t row = share / 2 * 256, head = share % 2 * 4, kv_head = share % 2 * 2;
-    const std::int64_t q = 2 * (row * 1024 + head * 64);
-    const std::int64_t k = 2 * (row * 1024 + (8 + kv_head) * 64), v = k + 2 * 4 * 64;
-    const std::int64_t out = 2 * (row * 512 + head * 64), log_sums = 4 * (row * 8 + head * 256);
-    const std::vector<void*> expected = {
-        place(0, q),        place(0, k), place(0, v), place(1, out), place(2, out),
-        place(3, log_sums), place(4),    place(5, q), place(5, k),   place(5, v)};
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      EXPECT_EQ(found<void*(int, int)>("fake_operand")(before + share, static_cast<int>(i)),
-                expected[i])
-          << "share " << share << ", operand " << i;
+  for (const std::int64_t kv_heads : {2, 3}) {
+    std::string reason;
+    const auto launch = cudnn_attention_gradient(*cudnn_, whole, part_of(whole, 1, kv_heads),
+                                                 DType::bf16, plenty, &reason);
+    ASSERT_TRUE(launch) << reason;
+    const int before = executions();
+    (*launch)(places.data(), nullptr);
+    ASSERT_EQ(executions() - before, 4);
+    for (int share = 0; share < 4; ++share) {
+      const std::int64_t row = share / 2 * 256, kv_head = share % 2 * kv_heads, head = 2 * kv_head;
+      const std::int64_t q = 2 * (row * 1024 + head * 64);
+      const std::int64_t k = 2 * (row * 1024 + (8 + kv_head) * 64), v = k + 2 * 4 * 64;
+      const std::int64_t out = 2 * (row * 512 + head * 64), log_sums = 4 * (row * 8 + head * 256);
+      const std::vector<void*> expected = {
+          place(0, q),        place(0, k), place(0, v), place(1, out), place(2, out),
+          place(3, log_sums), place(4),    place(5, q), place(5, k),   place(5, v)};
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_EQ(operand(before + share, static_cast<int>(i)), expected[i])
+            << kv_heads << ", share " << share << ", operand " << i;
+      const bool is_rest = kv_heads == 3 && share % 2 == 1;
+      EXPECT_EQ(plan_of(before + share) != plan_of(before), is_rest) << share;
+    }
   }
+}
+
+// Seven sequences in two launches: the last has a plan of its own, for three.
+TEST_F(KeptPlans, OfTheLastShareAreForWhatIsLeft) {
+  AttentionShape seven = suitable;
+  seven.rows = 7 * seven.tokens;
+  const auto scratch_of = [&](std::int64_t sequences) {
+    return cudnn_attention_gradient_scratch(part_of(seven, sequences, seven.kv_heads));
+  };
+  const auto execute = [&](const AttentionShape& shape, std::int64_t most_scratch) {
+    const int before = executions();
+    const auto launch = attention_gradient_by_cudnn(shape, DType::bf16, most_scratch,
+                                                    SumOrder::fixed, {.dnn = cudnn_.get()});
+    EXPECT_TRUE(launch);
+    if (launch) (*launch)(places.data(), nullptr);
+    return executions() - before;
+  };
+  // Room for six, five and four is used alike.
+  for (const std::int64_t room : {6, 5, 4}) {
+    ASSERT_EQ(execute(seven, scratch_of(room)), 2) << room;
+    void* const rest = executed();
+    EXPECT_NE(rest, plan_of(executions() - 2));
+    EXPECT_EQ(operand(executions() - 1, 0), place(0, 2 * 4 * seven.tokens * qkv_columns(seven)));
+    EXPECT_EQ(execute(part_of(seven, 3, seven.kv_heads), scratch_of(3)), 1);
+    EXPECT_EQ(executed(), rest);
+  }
+  EXPECT_EQ(execute(seven, scratch_of(7)), 1);
+  EXPECT_EQ(execute(seven, scratch_of(3)), 3);
+  EXPECT_EQ(execute(seven, scratch_of(1)), 7);
 }
 
 TEST_F(KeptPlans, RememberARefusalAndWhy) {

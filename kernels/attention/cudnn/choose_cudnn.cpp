@@ -32,8 +32,7 @@ std::string reason_against_gradient(const AttentionShape& shape, DType dtype,
   std::string reason = reason_against_shape(shape, dtype);
   if (!reason.empty() || share_for_cudnn(shape, dtype, most_scratch, order).rows > 0) return reason;
   if (most_scratch == 0) return "model.attention_workspace is 0 B";
-  AttentionShape least = share_of_heads(shape, shape.kv_heads);
-  least.rows = shape.tokens;
+  const AttentionShape least = part_of(shape, 1, 1);
   return "model.attention_workspace is " + std::to_string(most_scratch) +
          " B, and cuDNN's gradient of one sample's " +
          (least.heads == 1 ? "head" : std::to_string(least.heads) + " heads of equal keys") +
@@ -82,9 +81,8 @@ std::optional<Launch> attention_gradient_by_cudnn(const AttentionShape& shape, D
       [&](Cudnn& cudnn, std::string* reason) {
         const std::int64_t scratch =
             attention_gradient_scratch_bytes(shape, dtype, most_scratch, order);
-        return cudnn_attention_gradient(cudnn, shape,
-                                        share_for_cudnn(shape, dtype, most_scratch, order), dtype,
-                                        scratch, reason, order, causal);
+        const AttentionShape share = share_for_cudnn(shape, dtype, most_scratch, order);
+        return cudnn_attention_gradient(cudnn, shape, share, dtype, scratch, reason, order, causal);
       },
       order == SumOrder::any ? "its sums have any order" : "");
 }

@@ -333,6 +333,15 @@ Parts parts_of(void* qkv, const AttentionShape& whole, const ShareStart& start =
           address_of(qkv, k + whole.kv_heads * head_size)};
 }
 
+// The share of the last launch: the sequences or heads that are left.
+AttentionShape last_share(const AttentionShape& whole, const AttentionShape& share) {
+  const auto last_of = [](std::int64_t all, std::int64_t each) {
+    return all % each > 0 ? all % each : each;
+  };
+  return part_of(whole, last_of(whole.rows, share.rows) / whole.tokens,
+                 last_of(whole.kv_heads, share.kv_heads));
+}
+
 void require_alignment(std::initializer_list<const void*> pointers) {
   for (const void* pointer : pointers) {
     if (reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0) continue;
@@ -361,19 +370,28 @@ std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const AttentionShap
                                                const AttentionShape& share, DType dtype,
                                                std::int64_t scratch_bytes, std::string* reason,
                                                SumOrder order, bool causal) {
-  const auto made = plan_of(cudnn, backward_graph(share, whole, dtype, order, causal), reason);
-  if (!made) return std::nullopt;
-  const Scratch scratch = scratch_of(made->sizes, order, *made->plan);
-  if (scratch.bytes > scratch_bytes) {
+  struct Planned {
+    std::shared_ptr<PlanLauncher> launcher;
+    Scratch scratch;
+  };
+  const auto planned = [&](const AttentionShape& part) -> std::optional<Planned> {
+    const auto made = plan_of(cudnn, backward_graph(part, whole, dtype, order, causal), reason);
+    if (!made) return std::nullopt;
+    const Scratch scratch = scratch_of(made->sizes, order, *made->plan);
+    if (scratch.bytes <= scratch_bytes)
+      return Planned{std::make_shared<PlanLauncher>(made->plan), scratch};
     *reason = "cuDNN's gradient of attention needs " + std::to_string(scratch.bytes) +
               " bytes of scratch and has " + std::to_string(scratch_bytes);
     return std::nullopt;
-  }
-  const auto launcher = std::make_shared<PlanLauncher>(made->plan);
+  };
+  const AttentionShape rest = last_share(whole, share);
+  const std::optional<Planned> of_share = planned(share);
+  const std::optional<Planned> of_rest = rest == share || !of_share ? of_share : planned(rest);
+  if (!of_rest) return std::nullopt;
   return [=](void* const* buffers, CUstream_st* stream) {
     require_alignment({buffers[0], buffers[1], buffers[2], buffers[3], buffers[4], buffers[5]});
     auto* own = static_cast<char*>(buffers[4]);
-    const auto launch_share = [&](const ShareStart& start) {
+    const auto launch_part = [&](const Planned& part, const ShareStart& start) {
       const auto [q, k, v] = parts_of(buffers[0], whole, start);
       const auto [d_q, d_k, d_v] = parts_of(buffers[5], whole, start);
       const std::int64_t first =
@@ -383,12 +401,14 @@ std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const AttentionShap
       std::vector<void*> pointers = {
           q,   k,   v,  address_of(buffers[1], first), address_of(buffers[2], first), log_sums, own,
           d_q, d_k, d_v};
-      if (order == SumOrder::any) pointers.push_back(own + scratch.sums);
-      launcher->launch(pointers, own + scratch.workspace, stream);
+      if (order == SumOrder::any) pointers.push_back(own + part.scratch.sums);
+      part.launcher->launch(pointers, own + part.scratch.workspace, stream);
     };
     for (ShareStart start; start.row < whole.rows; start.row += share.rows) {
       for (start.head = start.kv_head = 0; start.head < whole.heads; start.head += share.heads) {
-        launch_share(start);
+        const bool is_whole_share =
+            start.row + share.rows <= whole.rows && start.head + share.heads <= whole.heads;
+        launch_part(is_whole_share ? *of_share : *of_rest, start);
         start.kv_head += share.kv_heads;
       }
     }

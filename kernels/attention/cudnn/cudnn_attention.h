@@ -47,9 +47,9 @@ std::optional<Launch> cudnn_attention(Cudnn&, const AttentionShape&, DType, std:
                                       bool causal = true);
 
 // A launch on (qkv, out, d_out, log_sums, scratch, d_qkv) of the whole shape, which cuDNN processes
-// in shares, one after another: of its sequences, or of the heads of one sequence. nullopt where
-// cuDNN has none, or needs more than scratch_bytes for a share; *reason then says why, with both
-// numbers of bytes. The scratch is aligned to 256 bytes.
+// in shares, one after another: of its sequences, or of the heads of one sequence. The last one may
+// be smaller. nullopt where cuDNN has none, or needs more than scratch_bytes for a share; *reason
+// then says why, with both numbers of bytes. The scratch is aligned to 256 bytes.
 std::optional<Launch> cudnn_attention_gradient(Cudnn&, const AttentionShape& whole,
                                                const AttentionShape& share, DType,
                                                std::int64_t scratch_bytes, std::string* reason,

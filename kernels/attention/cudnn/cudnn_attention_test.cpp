@@ -334,6 +334,12 @@ void expect_shares_and_own_kernels(Cudnn* cudnn, const Case& c, std::int64_t mos
 
 TEST_F(CudnnAttention, InSharesIsThatOfOurOwnKernels) {
   expect_shares_and_own_kernels(
+      cudnn_.get(), {7, 4, 1024, 64, true, 2}, 55LL << 20,
+      {.rows = 4 * 1024, .columns = 256, .tokens = 1024, .heads = 4, .kv_heads = 2});
+  expect_shares_and_own_kernels(
+      cudnn_.get(), {2, 10, 1024, 64, true, 5}, 11LL << 20,
+      {.rows = 1024, .columns = 256, .tokens = 1024, .heads = 4, .kv_heads = 2});
+  expect_shares_and_own_kernels(
       cudnn_.get(), {12, 4, 2048, 64, true, 2}, 100LL << 20,
       {.rows = 2 * 2048, .columns = 256, .tokens = 2048, .heads = 4, .kv_heads = 2});
   expect_shares_and_own_kernels(
