@@ -21,7 +21,7 @@ draws them again is printed; any other transformer can be named with --shapes as
 stepgate's in its trace, and what its simulated device makes of the same step, whose kernels take what their bytes and
 flops need at the rates of the GPU's profile. With --ranks, as many GPUs with a batch each: DistributedDataParallel over the
 compiled model, with buckets of 25 and of 100 MiB that gradients are views of, and FSDP2 with compiled blocks, beside
-stepgate's reduction in buckets, with ZeRO's first stage and without, and both with one GPU; the slowest rank's time
+stepgate's reduction in buckets of both sizes, also with ZeRO's first stage, and both with one GPU; the slowest rank's time
 counts, and of traced steps the largest exposed communication of a rank. Needs any PyTorch 2 with CUDA, for images 2.3.
 
 A ResNet is torchvision's in both, on random images in the GPU's memory: SGD with momentum and weight decay, bf16 with
@@ -566,6 +566,7 @@ OWN_WAYS = {  # what to set in the scenario
 }
 IN_ANY_ORDER = ("any order", "padded, any order")
 OWN_REDUCTIONS = {
+    "buckets of 25 MiB": ["ranks.bucket=25 MiB"],
     "buckets of 100 MiB": ["ranks.bucket=100 MiB"],
     "and the optimizer's states sharded": ["ranks.bucket=100 MiB", "ranks.shard=optimizer"],
 }
