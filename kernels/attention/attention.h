@@ -70,6 +70,19 @@ struct AttentionGradient {
 // scores again.
 inline constexpr double needed_of_attention_gradient = 4.0 / 5;
 
+// As equal shares of `all` as there can be if each has at most as many as fit; 0 if not even one
+// fits. Whatever fits, fewer fit as well.
+template <class Fits>
+constexpr std::int64_t largest_equal_share(std::int64_t all, Fits fits) {
+  std::int64_t most = 0, too_many = all + 1;
+  while (most + 1 < too_many) {
+    const std::int64_t middle = most + (too_many - most) / 2;
+    (fits(middle) ? most : too_many) = middle;
+  }
+  const auto ceiling = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  return most == 0 ? 0 : ceiling(all, ceiling(all, most));
+}
+
 // The part of the gradient that one launch of cuDNN computes. Its scratch has something for each
 // sequence and head, the scores where sums have a fixed order. There are as few launches as fit
 // that scratch, of equally many sequences, or where one of these is too large, of its heads. The
@@ -78,18 +91,19 @@ inline constexpr double needed_of_attention_gradient = 4.0 / 5;
 constexpr AttentionShape share_for_cudnn(const AttentionShape& shape, DType dtype,
                                          std::int64_t most_scratch,
                                          SumOrder order = SumOrder::fixed) {
-  const std::int64_t sequences = suits_cudnn(shape, dtype) ? shape.rows / shape.tokens : 0;
-  AttentionShape share = shape;
-  const auto fits = [&](std::int64_t of_sequences, std::int64_t of_kv_heads) {
-    share = part_of(shape, of_sequences, of_kv_heads);
-    return cudnn_attention_gradient_scratch(share, order) <= most_scratch;
+  const auto fits = [&](std::int64_t sequences, std::int64_t kv_heads) {
+    return cudnn_attention_gradient_scratch(part_of(shape, sequences, kv_heads), order) <=
+           most_scratch;
   };
-  for (std::int64_t parts = 1; parts <= sequences; ++parts)
-    if (fits((sequences + parts - 1) / parts, shape.kv_heads)) return share;
-  for (std::int64_t parts = 2; sequences > 0 && parts <= shape.kv_heads; ++parts)
-    if (fits(1, (shape.kv_heads + parts - 1) / parts)) return share;
-  share.rows = 0;
-  return share;
+  AttentionShape none = shape;
+  none.rows = 0;
+  if (!suits_cudnn(shape, dtype)) return none;
+  const std::int64_t sequences = largest_equal_share(
+      shape.rows / shape.tokens, [&](std::int64_t count) { return fits(count, shape.kv_heads); });
+  if (sequences > 0) return part_of(shape, sequences, shape.kv_heads);
+  const std::int64_t kv_heads =
+      largest_equal_share(shape.kv_heads, [&](std::int64_t count) { return fits(1, count); });
+  return kv_heads > 0 ? part_of(shape, 1, kv_heads) : none;
 }
 
 // Bytes of the scratch operand: the row dots (one fp32 per token and head), or the bytes that cuDNN
