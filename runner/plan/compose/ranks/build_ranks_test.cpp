@@ -451,10 +451,22 @@ TEST(Ranks, WaitForEachBucketBeforeItsNorm) {
     EXPECT_EQ(waits.size(), 8u);
     EXPECT_FALSE(find_race(plan)) << *find_race(plan);
   }
-  const StepPlan after = changed([](Knobs& knobs) { knobs.ranks.overlap = ReduceOverlap::none; });
-  EXPECT_EQ(std::ranges::count(after.operations, "wait until the gradients are reduced",
-                               &Operation::name),
-            1);
+}
+
+// Pieces of the norm are neighbouring buckets of 16 MiB together, and everything at once where
+// nothing is reduced beside it.
+TEST(Ranks, HaveAsFewLaunchesOfTheNormAsHide) {
+  const StepPlan each = changed([](Knobs& knobs) { knobs.ranks.bucket_bytes = 0; });
+  EXPECT_LE(launches_of(each, "square_sums"), each.param_bytes / (16 << 20) + 1);
+  EXPECT_GE(launches_of(each, "square_sums"), 10);
+  EXPECT_FALSE(find_race(each)) << *find_race(each);
+  for (const ReduceOverlap overlap : {ReduceOverlap::none, ReduceOverlap::early_wait}) {
+    const StepPlan all = changed([&](Knobs& knobs) { knobs.ranks.overlap = overlap; });
+    EXPECT_EQ(launches_of(all, "square_sums"), 1);
+    EXPECT_EQ(std::ranges::count(all.operations, "wait until the gradients are reduced",
+                                 &Operation::name),
+              1);
+  }
 }
 
 TEST(RanksInAGraph, AreRefusedWhereABranchDoesNotComeBack) {

@@ -393,15 +393,25 @@ class GradientReduction {
                     .action = StreamWaitsEvent{reduced}});
   }
 
-  // The index of the first operation from `begin` on that uses the reduced bucket.
-  std::size_t first_use(std::size_t bucket, std::size_t begin) const {
-    const BufferUse whole = kept(bucket);
-    for (std::size_t index = begin; index < plan_.operations.size(); ++index) {
-      for (const auto& [use, access] : accesses_of(plan_, plan_.operations[index]))
-        if (overlap(use, whole)) return index;
+  // For each reduced bucket, the index of the first operation from `begin` on that uses it.
+  std::vector<std::size_t> first_uses(std::size_t begin) const {
+    std::vector<BufferUse> wholes;
+    std::vector<std::size_t> missing, uses(buckets_.size());
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      wholes.push_back(kept(bucket));
+      missing.push_back(bucket);
     }
-    require(false, "the update reads every gradient");
-    return begin;
+    for (std::size_t index = begin; index < plan_.operations.size() && !missing.empty(); ++index) {
+      for (const auto& [use, access] : accesses_of(plan_, plan_.operations[index])) {
+        std::erase_if(missing, [&, &used = use](std::size_t bucket) {
+          if (!overlap(used, wholes[bucket])) return false;
+          uses[bucket] = index;
+          return true;
+        });
+      }
+    }
+    require(missing.empty(), "the update reads every gradient");
+    return uses;
   }
 
   // The compute stream waits for a bucket before the first operation from `begin` on that uses it.
@@ -410,12 +420,12 @@ class GradientReduction {
   void wait_before_uses(std::size_t begin) {
     if (knobs_.ranks.overlap == ReduceOverlap::none)
       return wait(before_[begin], Phase::optimizer, reduced_.back());
+    const std::vector<std::size_t> places = first_uses(begin);
     std::size_t waits_for_later = plan_.operations.size();
     for (std::size_t bucket = buckets_.size(); bucket-- > 0;) {
-      const std::size_t place = first_use(bucket, begin);
-      if (place >= waits_for_later) continue;
-      wait(before_[place], Phase::optimizer, reduced_[bucket]);
-      waits_for_later = place;
+      if (places[bucket] >= waits_for_later) continue;
+      wait(before_[places[bucket]], Phase::optimizer, reduced_[bucket]);
+      waits_for_later = places[bucket];
     }
   }
 

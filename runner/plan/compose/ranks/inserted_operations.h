@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "plan/step_plan.h"
@@ -15,12 +17,20 @@ class InsertedOperations {
   // Operations to insert before operation `index` of the model as it was before any insertion.
   std::vector<Operation>& operator[](std::size_t index) { return before_[index]; }
 
-  // Inserts from the back, so that indices stay valid.
-  void put_into(std::vector<Operation>& all) const {
-    for (auto place = before_.rbegin(); place != before_.rend(); ++place) {
-      all.insert(all.begin() + static_cast<std::ptrdiff_t>(place->first), place->second.begin(),
-                 place->second.end());
+  void put_into(std::vector<Operation>& all) {
+    std::vector<Operation> merged;
+    const auto append = [&](auto first, auto end) {
+      merged.insert(merged.end(), std::make_move_iterator(first), std::make_move_iterator(end));
+    };
+    std::size_t taken = 0;
+    for (auto& [index, operations] : before_) {
+      append(all.begin() + static_cast<std::ptrdiff_t>(taken),
+             all.begin() + static_cast<std::ptrdiff_t>(index));
+      append(operations.begin(), operations.end());
+      taken = index;
     }
+    append(all.begin() + static_cast<std::ptrdiff_t>(taken), all.end());
+    all = std::move(merged);
   }
 
  private:

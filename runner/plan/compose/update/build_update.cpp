@@ -241,15 +241,26 @@ std::int64_t square_sums_of(const std::vector<UpdatedPiece>& pieces) {
   return sums;
 }
 
-// The pieces whose squares are summed apart: those that are updated, and without sharding whole
-// buckets, each of which can be summed as soon as it is reduced.
+// Reading these takes the device as long as a launch takes the host.
+constexpr std::int64_t least_summed_bytes = 16LL * 1024 * 1024;
+
+// The pieces whose squares are summed apart: those that are updated. Where whole gradients are
+// reduced beside the backward pass, they are neighbouring buckets, each summed as soon as it is
+// reduced.
 std::vector<UpdatedPiece> summed_pieces(const Knobs& knobs, const ParameterList& parameters,
                                         const std::vector<UpdatedPiece>& updated) {
-  if (knobs.ranks.count == 1 || shards_the_update(knobs)) return updated;
+  if (knobs.ranks.count == 1 || shards_the_update(knobs) ||
+      knobs.ranks.overlap != ReduceOverlap::backward)
+    return updated;
   std::vector<UpdatedPiece> summed;
   for (const Bucket& bucket : gradient_buckets(knobs, parameters.places(), parameters.elements())) {
-    summed.push_back(
-        {.flat = {bucket.first, bucket.elements}, .packed = bucket.first, .bucket = bucket});
+    const bool is_enough =
+        summed.empty() ||
+        summed.back().flat.elements * bytes_of(knobs.model.dtype) >= least_summed_bytes;
+    if (is_enough) summed.push_back({.flat = {.first = bucket.first}});
+    RankPiece& piece = summed.back().flat;
+    piece.first = std::min(piece.first, bucket.first);
+    piece.elements += bucket.elements;
   }
   return summed;
 }
