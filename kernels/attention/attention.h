@@ -70,8 +70,8 @@ struct AttentionGradient {
 // scores again.
 inline constexpr double needed_of_attention_gradient = 4.0 / 5;
 
-// As equal shares of `all` as there can be if each has at most as many as fit; 0 if not even one
-// fits. Whatever fits, fewer fit as well.
+// Divides `all` into as few shares as fit, of nearly equal counts, and returns the largest: 7 of 13
+// where at most 12 fit. Returns 0 if not even one fits. fits(n) implies fits(n - 1).
 template <class Fits>
 constexpr std::int64_t largest_equal_share(std::int64_t all, Fits fits) {
   std::int64_t most = 0, too_many = all + 1;
@@ -84,10 +84,10 @@ constexpr std::int64_t largest_equal_share(std::int64_t all, Fits fits) {
 }
 
 // The part of the gradient that one launch of cuDNN computes. Its scratch has something for each
-// sequence and head, the scores where sums have a fixed order. There are as few launches as fit
-// that scratch, of equally many sequences, or where one of these is too large, of its heads. The
-// last launch may have fewer. The share has no rows where cuDNN has no such gradient, or one head
-// of keys and the heads of queries that share it do not fit.
+// sequence and head, the scores where sums have a fixed order. There are as few launches as the
+// scratch allows, of equally many sequences, or of equally many heads of one sequence if a whole
+// one does not fit. The last launch may have fewer. The share has no rows where cuDNN has no such
+// gradient, or one head of keys and the heads of queries that share it do not fit.
 constexpr AttentionShape share_for_cudnn(const AttentionShape& shape, DType dtype,
                                          std::int64_t most_scratch,
                                          SumOrder order = SumOrder::fixed) {

@@ -31,8 +31,8 @@ constexpr Size qkv_columns(const AttentionSizes<Size>& shape) {
   return shape.columns + 2 * (shape.kv_heads * (shape.columns / shape.heads));
 }
 
-// So many sequences of the shape, with so many heads of keys and the heads of queries that share
-// them.
+// The part of the shape that has this many sequences and heads of keys, with the heads of queries
+// that share these.
 constexpr AttentionShape part_of(AttentionShape shape, std::int64_t sequences,
                                  std::int64_t kv_heads) {
   const std::int64_t head_size = shape.columns / shape.heads;

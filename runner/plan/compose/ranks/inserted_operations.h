@@ -17,6 +17,7 @@ class InsertedOperations {
   // Operations to insert before operation `index` of the model as it was before any insertion.
   std::vector<Operation>& operator[](std::size_t index) { return before_[index]; }
 
+  // Moves the collected operations into those of the model. To be called once.
   void put_into(std::vector<Operation>& all) {
     std::vector<Operation> merged;
     const auto append = [&](auto first, auto end) {
