@@ -5,6 +5,7 @@
     ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,...,llama2048,resnet50b64,unetb64] [--repeats 3] [--eager] [--heuristic]
     ci/compare_pytorch.py STEPGATE --drawn 10 [--seed S] [--at-least 1.1]
     ci/compare_pytorch.py STEPGATE --phases d768b32
+    ci/compare_pytorch.py STEPGATE --kernels t8192
     ci/compare_pytorch.py STEPGATE --ranks 2 --shapes d768b8,d2048b4
 
 The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh and an untied head (gpt2: a tied one), or (llama...) blocks with RMSNorm,
@@ -19,7 +20,8 @@ lets the faster of the two be the first figure. With --drawn, as many transforme
 draws them again is printed; any other transformer can be named with --shapes as they are: [llama]d1024l12h16t4096b4. With
 --at-least, the exit code is 1 if a ratio is lower. With --phases, where in the step the time goes: PyTorch's phases between CUDA events,
 stepgate's in its trace, and what its simulated device makes of the same step, whose kernels take what their bytes and
-flops need at the rates of the GPU's profile. With --ranks, as many GPUs with a batch each: DistributedDataParallel over the
+flops need at the rates of the GPU's profile. With --kernels, where it goes by kernel, in a trace of each: stepgate's of the step that it
+launches as a graph, with attention's sums in any order. With --ranks, as many GPUs with a batch each: DistributedDataParallel over the
 compiled model, with buckets of 25 and of 100 MiB that gradients are views of, and FSDP2 with compiled blocks, beside
 stepgate's reduction in buckets of both sizes, also with ZeRO's first stage, and both with one GPU; the slowest rank's time
 counts, and of traced steps the largest exposed communication of a rank. Needs any PyTorch 2 with CUDA, for images 2.3.
@@ -197,6 +199,16 @@ MODES = {"compile": None, "compile_graphs": "reduce-overhead", "compile_benchmar
          "compile_autotune": "max-autotune-no-cudagraphs"}
 BUCKETS = {"ddp": 25, "ddp100": 100}  # MiB
 TRACED_STEPS = 5
+TRACED_WAY = "compile_traced"  # PyTorch's "compile", with its kernels in a trace
+KINDS = {  # of a transformer's kernels, by PyTorch's and stepgate's names; the first that is found counts
+    "gradient of attention": r"^attention_gradient|flash_(bprop|bwd)|dot_do_o|convert_dq|FillFunctor<int>",  # the last fills what is added to
+    "attention": r"^attention|flash_(fprop|fwd)",
+    "GEMMs": r"^linear|^matmul|nvjet|gemm|cublasLt",
+    "optimizer": r"^adamw|^square_sums|^clip|multi_tensor_apply",
+    "loss": r"^cross_entropy|^report_loss|log_softmax",
+    "all else": "",
+}
+LISTED_KERNELS = 20
 
 
 def resnet_of(name):
@@ -406,7 +418,7 @@ def run_pytorch(name, way):
         torch.distributed.init_process_group("nccl")
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("high")
-    torch.backends.cudnn.benchmark = way != "compile"
+    torch.backends.cudnn.benchmark = way not in ("compile", TRACED_WAY)
     model = (resnet_of if name in RESNETS else unet_of if name in UNETS else transformer_of)(name).cuda()
     if way in BUCKETS:
         model = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=BUCKETS[way], gradient_as_bucket_view=True,
@@ -423,7 +435,7 @@ def run_pytorch(name, way):
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, weight_decay=1e-4, fused=True)
     else:
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    modes = MODES | dict.fromkeys(BUCKETS)
+    modes = MODES | dict.fromkeys([*BUCKETS, TRACED_WAY])
     forward = torch.compile(model, mode=modes[way]) if way in modes else model
     torch.manual_seed(rank)
     x, y = batch_of(name)
@@ -458,24 +470,18 @@ def run_pytorch(name, way):
         torch.cuda.synchronize()
         times.append(begin.elapsed_time(end) / 10)
     if ranks > 1:
-        with tempfile.TemporaryDirectory() as folder:
-            trace = pathlib.Path(folder, "trace.json")
-            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA],
-                                        schedule=torch.profiler.schedule(wait=0, warmup=1, active=TRACED_STEPS),
-                                        on_trace_ready=lambda done: done.export_chrome_trace(str(trace))) as profiler:
-                for traced in range(1 + TRACED_STEPS):
-                    step()
-                    if traced == 0:  # is not kept: ranks would wait for whoever begins to trace last
-                        torch.cuda.synchronize()
-                        torch.distributed.barrier()
-                        torch.cuda.synchronize()
-                    profiler.step()
-            exposed = exposed_milliseconds(json.loads(trace.read_text())["traceEvents"]) / TRACED_STEPS
+        exposed = exposed_milliseconds(traced_kernels(step, ranks)) / TRACED_STEPS
         worst = torch.tensor([statistics.median(times), exposed], device="cuda")  # each that of its worst rank
         torch.distributed.all_reduce(worst, torch.distributed.ReduceOp.MAX)
         torch.distributed.destroy_process_group()
         if rank == 0:
             print(json.dumps(dict(zip(("milliseconds", "exposed"), worst.tolist()))))
+        return
+    if way == TRACED_WAY:
+        kernels = {}
+        for event in traced_kernels(step, ranks):
+            kernels[event["name"]] = kernels.get(event["name"], 0) + event["dur"] / 1e3 / TRACED_STEPS
+        print(json.dumps({"milliseconds": statistics.median(times), "kernels": kernels}))
         return
     marks = [[] for _ in range(10)]
     for of_step in marks:
@@ -486,9 +492,28 @@ def run_pytorch(name, way):
     print(json.dumps({"milliseconds": statistics.median(times), "phases": phases, "peak": peak}))
 
 
-def exposed_milliseconds(events):
+def traced_kernels(step, ranks):
+    """The kernels of a trace of TRACED_STEPS steps; "ts" and "dur" in microseconds."""
+    import torch
+
+    with tempfile.TemporaryDirectory() as folder:
+        trace = pathlib.Path(folder, "trace.json")
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA],
+                                    schedule=torch.profiler.schedule(wait=0, warmup=1, active=TRACED_STEPS),
+                                    on_trace_ready=lambda done: done.export_chrome_trace(str(trace))) as profiler:
+            for traced in range(1 + TRACED_STEPS):
+                step()
+                if traced == 0:  # is not kept: ranks would wait for whoever begins to trace last
+                    torch.cuda.synchronize()
+                    if ranks > 1:
+                        torch.distributed.barrier()
+                        torch.cuda.synchronize()
+                profiler.step()
+        return [event for event in json.loads(trace.read_text())["traceEvents"] if event.get("cat") == "kernel"]
+
+
+def exposed_milliseconds(kernels):
     """Of a trace's collectives, the time beside which no other kernel ran, as stepgate's exposed_comm_us."""
-    kernels = [event for event in events if event.get("cat") == "kernel"]
     spans = [(event["ts"], event["ts"] + event["dur"], event["name"].startswith("ncclDevKernel")) for event in kernels]
     edges = sorted((edge, step, collective) for begin, end, collective in spans for edge, step in ((begin, 1), (end, -1)))
     running, exposed, since = [0, 0], 0.0, 0.0  # kernels, collectives
@@ -715,6 +740,29 @@ def compare_phases(program, name):
     print(f"| sum | {sum(theirs.values()):.2f} ms | {sum(ours.values()):.2f} ms | {sum(simulated.values()):.2f} ms |")
 
 
+def compare_kernels(program, name):
+    theirs = time_pytorch(name, TRACED_WAY)
+    if theirs is None:
+        return "there is no trace of PyTorch's step"
+    found = run_stepgate(program, name, "any order", [], f"{TIMED}\n{TRACED}")
+    sides = {f"torch.compile, {theirs['milliseconds']:.1f} ms": theirs["kernels"],
+             f"stepgate, {found['variants'][0]['step_seconds_p50'] * 1e3:.1f} ms":
+                 {kernel: work["seconds"] * 1e3 for kernel, work in found["mechanism"]["variants"][0]["work"].items()}}
+    sums = [dict.fromkeys(KINDS, 0.0) for _ in sides]
+    for kinds, kernels in zip(sums, sides.values()):
+        for kernel, milliseconds in kernels.items():
+            kinds[next(kind for kind, names in KINDS.items() if re.search(names, kernel))] += milliseconds
+    print(f"| kernels | {' | '.join(sides)} |\n|---|---|---|")
+    for kind in KINDS:
+        print(f"| {kind} | {' | '.join(f'{kinds[kind]:.2f} ms' for kinds in sums)} |")
+    print(f"| sum | {' | '.join(f'{sum(kinds.values()):.2f} ms' for kinds in sums)} |")
+    for side, kernels in sides.items():
+        print(f"\n{side}:")
+        for kernel in sorted(kernels, key=kernels.get, reverse=True)[:LISTED_KERNELS]:
+            print(f"  {kernels[kernel]:8.3f} ms  {kernel[:100]}")
+    return None
+
+
 def main():
     if sys.argv[1:2] == ["--pytorch"]:
         return run_pytorch(sys.argv[2], sys.argv[3]) if is_known(sys.argv[2]) else f"no shape is called {sys.argv[2]}"
@@ -730,10 +778,11 @@ def main():
     parser.add_argument("--ways", type=lambda text: text.split(","), help=f"only these of PyTorch's: {','.join(MODES)}")
     parser.add_argument("--heuristic", action="store_true", help="also with the algorithms that cuBLASLt names first")
     parser.add_argument("--phases", metavar="SHAPE", help="the phases of one shape instead")
+    parser.add_argument("--kernels", metavar="SHAPE", help="the kernels of one transformer's step instead")
     parser.add_argument("--ranks", type=int, default=1, help="as many GPUs, with a batch each")
     arguments = parser.parse_args()
     shapes = arguments.shapes.split(",") if arguments.shapes else [] if arguments.drawn else [*SHAPES, *OF_IMAGES]
-    if unknown := [name for name in [arguments.phases, *shapes] if name and not is_known(name)]:
+    if unknown := [name for name in [arguments.phases, arguments.kernels, *shapes] if name and not is_known(name)]:
         parser.error(f"no shape is called {unknown[0]}; there are {', '.join(SHAPES | OF_IMAGES)}, and such as d1024l12h16t4096b4")
     if arguments.drawn:
         seed = random.SystemRandom().randrange(10**6) if arguments.seed is None else arguments.seed
@@ -742,6 +791,10 @@ def main():
         shapes += drawn
     if arguments.ranks > 1 and (of_images := [name for name in shapes if name in OF_IMAGES]):
         parser.error(f"{of_images[0]} is compared on one GPU alone; name transformers with --shapes")
+    if arguments.kernels:
+        if arguments.kernels in OF_IMAGES:
+            parser.error(f"{arguments.kernels} is no transformer, whose kernels --kernels tells apart")
+        return compare_kernels(arguments.stepgate, arguments.kernels)
     if arguments.phases:
         return compare_phases(arguments.stepgate, arguments.phases)
     if arguments.ranks > 1:

@@ -67,3 +67,18 @@ assert f"--drawn 3 --seed 5: {', '.join(compared.drawn_shapes(3, 5))}\n" in out 
 assert "--drawn 2 --seed " in run(*once, "--drawn", "2")[0]
 _, errors, ended = run(*once, "--shapes", "t4095")
 assert ended == 2 and "no shape is called t4095" in errors, errors
+
+# Kernels of both are summed by kind, whatever they are called, and each is listed. A run of the simulated device has the same record.
+SAMPLED = {"nvjet_tst_192x192_NNN": 3.0, "void cublasLt::splitKreduce_kernel<32>": 0.5, "flash_bprop_wgmma_f16": 2.0,
+           "compute_dot_do_o_specialized": 0.125, "FillFunctor<int>": 0.125, "cudnn_flash_fprop_wgmma": 1.0, "multi_tensor_apply_kernel": 0.75, "triton_red_fused__log_softmax_2": 0.5, "triton_poi_fused_silu_8": 4.0}
+compared.time_pytorch = lambda *request: {"milliseconds": 12.5, "kernels": SAMPLED}
+ran = compared.subprocess.run
+compared.subprocess.run = lambda command, **how: ran(["simulated" if word == "cuda" else word for word in command], **how)
+out, _, ended = run(str(STEPGATE), "--kernels", "d512")
+compared.subprocess.run = ran
+rows = {row[1].strip(): [float(cell.removesuffix(" ms ")) for cell in row[2:4]] for line in out.splitlines()[2:] if len(row := line.split("|")) > 3}
+assert ended is None and list(rows) == [*compared.KINDS, "sum"], out
+assert [theirs for theirs, _ in rows.values()] == [2.25, 1.0, 3.5, 0.75, 0.5, 4.0, 12.0], out
+assert all(ours > 0 for _, ours in rows.values()) and abs(sum(ours for _, ours in rows.values()) - 2 * rows["sum"][1]) < 0.05, out
+assert "torch.compile, 12.5 ms:\n     4.000 ms  triton_poi_fused_silu_8\n" in out and " ms  matmul\n" in out, out
+assert run("stepgate", "--kernels", "resnet50b64")[2] == 2
