@@ -21,93 +21,132 @@
 namespace stepgate {
 namespace {
 
-// Dimensions of the values in an assertion, so that bytes are never compared with seconds.
+// Dimensions of the values in an assertion, so that bytes are never compared with seconds, nor a
+// share with a count.
 
-// Powers of the base units byte and second. A literal 0 fits any dimension.
+// Powers of the base units byte and second. Without either, a value is a share or a count.
 struct Powers {
-  enum class Fit { exactly, anything };
+  // A number without a unit fits shares, counts and rates per second. A literal 0 fits anything.
+  enum class Fit { exactly, number, anything };
 
   int bytes = 0;
   int seconds = 0;
+  bool counts = false;  // a factor is a count
   Fit fit = Fit::exactly;
 };
 
 struct NamedPowers {
-  int bytes;
-  int seconds;
+  Powers powers;
   std::string_view name;
   std::string_view hint;
 };
 
-constexpr std::array<NamedPowers, 4> named_powers{{
-    {0, 0, "a plain number", "compare a number without a unit"},
-    {1, 0, "a size", "compare a size, as in 64 KiB"},
-    {0, 1, "a time", "compare a time, as in 2 ms"},
-    {1, -1, "a rate in bytes per second", "compare a rate, as in 10 GB/s"},
+constexpr std::array<NamedPowers, 6> named_powers{{
+    {{}, "a share", "compare a share, as in 5%"},
+    {{.counts = true}, "a count", "compare a number without a unit"},
+    {{.seconds = -1},
+     "a rate per second",
+     "compare a number without a unit, or as in 1.05 * baseline.samples_per_s"},
+    {{.bytes = 1}, "a size", "compare a size, as in 64 KiB"},
+    {{.seconds = 1}, "a time", "compare a time, as in 2 ms"},
+    {{.bytes = 1, .seconds = -1}, "a rate in bytes per second", "compare a rate, as in 10 GB/s"},
 }};
 
+// Whether the units are the same. A count has none: 5 us of each launch are a time.
+bool are_alike(const Powers& a, const Powers& b) {
+  const bool have_units = a.bytes != 0 || a.seconds != 0;
+  return a.bytes == b.bytes && a.seconds == b.seconds && (have_units || a.counts == b.counts);
+}
+
 const NamedPowers* row_of(const Powers& powers) {
-  for (const NamedPowers& row : named_powers) {
-    if (row.bytes == powers.bytes && row.seconds == powers.seconds) return &row;
-  }
-  return nullptr;
+  const auto* row = std::ranges::find_if(
+      named_powers, [&](const NamedPowers& named) { return are_alike(named.powers, powers); });
+  return row != named_powers.end() ? row : nullptr;
 }
 
 Powers powers_of(MetricUnit unit) {
   switch (unit) {
     case MetricUnit::bytes:
-      return {1, 0};
+      return {.bytes = 1};
     case MetricUnit::seconds:
-      return {0, 1};
+      return {.seconds = 1};
     case MetricUnit::bytes_per_second:
-      return {1, -1};
+      return {.bytes = 1, .seconds = -1};
     case MetricUnit::count:
-    case MetricUnit::ratio:
-    case MetricUnit::per_second:
     case MetricUnit::flops:
+      return {.counts = true};
+    case MetricUnit::per_second:
+      return {.seconds = -1, .counts = true};
+    case MetricUnit::ratio:
     case MetricUnit::bound_class:
-      return {0, 0};
+      return {};
   }
-  return {0, 0};
+  return {};
 }
 
-// Counts, ratios and rates per second have no unit: "fix.samples_per_s >= 1000".
-Powers powers_of(const Quantity& quantity) {
-  const bool fits_anything = quantity.value == 0 && quantity.dimension == Dimension::plain;
-  switch (quantity.dimension) {
+// Powers of a number whose unit is written behind it: a percentage is a share.
+Powers powers_of(Dimension dimension) {
+  switch (dimension) {
     case Dimension::bytes:
-      return {1, 0};
+      return {.bytes = 1};
     case Dimension::seconds:
-      return {0, 1};
+      return {.seconds = 1};
     case Dimension::bytes_per_second:
-      return {1, -1};
+      return {.bytes = 1, .seconds = -1};
     case Dimension::plain:
-      return {0, 0, fits_anything ? Powers::Fit::anything : Powers::Fit::exactly};
+      return {};
   }
-  return {0, 0};
+  return {};
 }
 
 // Powers of the product of two values.
 Powers times(const Powers& a, const Powers& b) {
   const bool fits_anything = a.fit == Powers::Fit::anything || b.fit == Powers::Fit::anything;
-  return {a.bytes + b.bytes, a.seconds + b.seconds,
-          fits_anything ? Powers::Fit::anything : Powers::Fit::exactly};
+  const bool is_number = a.fit == Powers::Fit::number && b.fit == Powers::Fit::number;
+  return {a.bytes + b.bytes, a.seconds + b.seconds, a.counts || b.counts,
+          fits_anything ? Powers::Fit::anything
+          : is_number   ? Powers::Fit::number
+                        : Powers::Fit::exactly};
 }
 
-// Whether two values may be added and compared.
+bool is_rate(const Powers& powers) {
+  return powers.bytes == 0 && powers.seconds == -1;
+}
+
+// Whether two values may be compared.
 bool compatible(const Powers& a, const Powers& b) {
   if (a.fit == Powers::Fit::anything || b.fit == Powers::Fit::anything) return true;
-  return a.bytes == b.bytes && a.seconds == b.seconds;
+  const auto fits_number = [](const Powers& powers) {
+    return (powers.bytes == 0 && powers.seconds == 0) || is_rate(powers);
+  };
+  if (a.fit == Powers::Fit::number) return fits_number(b);
+  if (b.fit == Powers::Fit::number) return fits_number(a);
+  return are_alike(a, b);
+}
+
+// Whether two values may be added. A number that is added to a rate is a factor with the wrong
+// sign: nobody knows a rate well enough to name what is added to it.
+bool addable(const Powers& a, const Powers& b) {
+  const bool slipped =
+      (a.fit == Powers::Fit::number && is_rate(b)) || (b.fit == Powers::Fit::number && is_rate(a));
+  return !slipped && compatible(a, b);
+}
+
+// Whether it has no unit, as a factor has none.
+bool could_be_a_factor(const Powers& powers) {
+  return powers.bytes == 0 && powers.seconds == 0 && !powers.counts;
 }
 
 // The dimension in words, for messages: "a size", "a time".
 std::string powers_text(const Powers& powers) {
+  if (powers.fit == Powers::Fit::number) return "a plain number";
   const NamedPowers* row = row_of(powers);
   return row != nullptr ? std::string(row->name) : "a product of unlike units";
 }
 
 // A hint how to write a number of this dimension: "write its unit, as in 64 KiB".
 std::string unit_hint(const Powers& powers) {
+  if (powers.fit == Powers::Fit::number) return "compare a number without a unit";
   const NamedPowers* row = row_of(powers);
   return row != nullptr ? std::string(row->hint) : "multiply fewer metrics";
 }
@@ -143,16 +182,17 @@ class AssertionParser {
     do {
       text_.skip_spaces();
       const std::size_t where = text_.at();
-      Powers of_product;
+      Powers of_product{.fit = Powers::Fit::number};  // as 1 is, by which nothing is multiplied yet
       if (!product(result.emplace_back(), of_product)) return false;
-      if (result.size() == 1 || powers.fit == Powers::Fit::anything) {
-        powers = of_product;
-      } else if (!compatible(powers, of_product)) {
+      if (result.size() > 1 && !addable(powers, of_product)) {
         return text_.fail(
             where,
             fmt::format("{} cannot be added to {}", powers_text(of_product), powers_text(powers)),
-            unit_hint(powers));
+            could_be_a_factor(powers) || could_be_a_factor(of_product)
+                ? "write a factor, as in 1.05 * baseline.samples_per_s"
+                : unit_hint(powers));
       }
+      if (result.size() == 1 || powers.fit != Powers::Fit::exactly) powers = of_product;
       text_.skip_spaces();
     } while (text_.take("+"));
     return true;
@@ -191,9 +231,14 @@ class AssertionParser {
     const auto digits = number_prefix(text_.rest());
     if (!digits) return text_.fail(where, "a number that is too large", "write a smaller one");
     text_.skip(digits->length);
+    if (text_.rest().starts_with(',')) {
+      return text_.fail(text_.at(), "',' in a number",
+                        "write a point before its decimals, and nothing between thousands");
+    }
     text_.skip_spaces();
     const std::string_view word = text_.unit_word();
-    Quantity quantity{digits->value, Dimension::plain};
+    double value = digits->value;
+    powers = {.fit = Powers::Fit::number};
     const bool is_joined = word == "and" || word == "or";
     if (!word.empty() && !word.starts_with('/') && word != within && !is_joined) {
       const std::string_view unit_word =
@@ -201,12 +246,13 @@ class AssertionParser {
       const Unit* unit = unit_named(unit_word);
       if (unit == nullptr) return no_unit(word);
       text_.skip(word.size());
-      quantity = {digits->value * unit->scale, unit->dimension};
+      value *= unit->scale;
+      powers = powers_of(unit->dimension);
     } else if (digits->value >= 1) {
       bare_number_ = BareNumber{where, digits->value};
     }
-    powers = powers_of(quantity);
-    result.emplace_back(quantity.value);
+    if (value == 0 && could_be_a_factor(powers)) powers.fit = Powers::Fit::anything;
+    result.emplace_back(value);
     return true;
   }
 
@@ -383,6 +429,10 @@ class AssertionParser {
     if (digits->value > 100) {
       return text_.fail(number_at, "a tolerance above 100%", "write at most 100%");
     }
+    if (digits->value == 0) {
+      return text_.fail(number_at, "a tolerance of 0%, within which no two times are",
+                        "write == of what is counted, and within 3% of what is timed");
+    }
     result.within = digits->value / 100;
     text_.skip_spaces();
     return true;
@@ -433,8 +483,15 @@ class AssertionParser {
                              "does",
                              of->variant.empty() ? "" : of->variant + ".", metric_text(*of)),
                  "name another variant, or another metric");
-    } else if (names_a_share(expectation) && decided_by_ranges(expectation)) {
-      fail_beyond_a_share(*decided_by_ranges(expectation));
+    } else if (const auto decided = decided_by_ranges(expectation)) {
+      if (names_a_share(expectation)) {
+        fail_beyond_a_share(*decided);
+      } else {
+        text_.fail(relation_at_,
+                   fmt::format("no metric is below 0, so {} satisfies this",
+                               *decided ? "every step" : "no step"),
+                   "write == 0 or > 0, or another limit");
+      }
     } else if (expectation.relation == Relation::equal &&
                evidence_of(expectation) >= Evidence::timed) {
       text_.fail(relation_at_, "a timed metric never equals", "write ~= ... within 3%");

@@ -113,9 +113,23 @@ TEST(ParseExpectation, ComparesZeroWithEverything) {
 
 TEST(ParseExpectation, DecidesByTheLeastExactMetric) {
   EXPECT_EQ(evidence_of(parsed("fix.peak_live == 0")), Evidence::plan);
-  EXPECT_EQ(evidence_of(parsed("fix.host_share <= 1 * fix.launches_per_step")), Evidence::timed);
-  EXPECT_EQ(evidence_of(parsed("fix.gpu_idle < 0.1 * fix.host_waits_per_step + 5%")),
+  EXPECT_EQ(evidence_of(parsed("fix.step_ms_mean <= 5 us * fix.launches_per_step")),
+            Evidence::timed);
+  EXPECT_EQ(evidence_of(parsed("fix.exposed_comm_us < 2 us * fix.host_waits_per_step + 5 us")),
             Evidence::traced);
+}
+
+// Numbers without a unit are limits and summands of counts and shares, and limits of rates.
+TEST(ParseExpectation, TakesWhatItsUnitsAllow) {
+  for (const char* text :
+       {"fix.launches_per_step <= baseline.launches_per_step + 2",
+        "fix.launches_per_step <= 5% * baseline.launches_per_step + 2",
+        "fix.host_share <= baseline.host_share + 5%",
+        "fix.host_share <= baseline.host_share + 0.05", "fix.samples_per_s >= 1000",
+        "fix.samples_per_s >= 2 * 500", "fix.samples_per_s >= 105% * baseline.samples_per_s",
+        "fix.step_ms_mean * fix.samples_per_s >= 64", "fix.tokens_per_s >= 128 * fix.samples_per_s",
+        "fix.step_ms_mean <= baseline.step_ms_mean + 5% * baseline.step_ms_mean"})
+    parsed(text);
 }
 
 TEST(ParseExpectation, RefusesAMetricComparedWithItself) {
@@ -192,6 +206,8 @@ TEST_P(BadAssertions, AreRefusedAtTheWordAtFault) {
   EXPECT_EQ(to_string(diagnostics[0]), "a.toml:7:" + GetParam().message);
 }
 
+const std::string slip =
+    " cannot be added to a rate per second; write a factor, as in 1.05 * baseline.samples_per_s";
 const std::string stored_alone =
     "a stored time is compared with the same metric of the same variant, and nothing else; write "
     "baseline.samples_per_s >= 0.99 * stored.baseline.samples_per_s";
@@ -298,14 +314,50 @@ INSTANTIATE_TEST_SUITE_P(
         BadAssertion{"fix.samples_per_s >= stored.baseline.samples_per_s", "31: " + stored_alone},
         BadAssertion{"fix.step_ms_p95 <= stored.fix.step_ms_mean", "29: " + stored_alone},
         BadAssertion{"fix.step_ms_p95 <= stored.fix.step_ms_p95 + 1 ms", "29: " + stored_alone},
-        BadAssertion{"fix.samples_per_s + 1 >= stored.fix.samples_per_s", "35: " + stored_alone},
+        BadAssertion{"fix.samples_per_s + 0 >= stored.fix.samples_per_s", "35: " + stored_alone},
         BadAssertion{"fix.peak_live <= 3 ms",
                      "24: a size cannot be compared with a time; compare a size, as in 64 KiB"},
         BadAssertion{"fix.step_ms_mean <= 2",
                      "27: a time cannot be compared with a plain number; compare a time, as in 2 "
                      "ms"},
         BadAssertion{"fix.peak_live <= batch_bytes + 5",
-                     "41: a plain number cannot be added to a size; compare a size, as in 64 KiB"},
+                     "41: a plain number cannot be added to a size; write a factor, as in 1.05 * "
+                     "baseline.samples_per_s"},
+        BadAssertion{"fix.samples_per_s >= baseline.samples_per_s + 30%", "56: a share" + slip},
+        BadAssertion{"fix.samples_per_s >= 30% + baseline.samples_per_s",
+                     "37: a rate per second cannot be added to a share; write a factor, as in "
+                     "1.05 * baseline.samples_per_s"},
+        BadAssertion{"fix.tokens_per_s >= 1.3 + baseline.tokens_per_s",
+                     "36: a rate per second cannot be added to a plain number; write a factor, as "
+                     "in 1.05 * baseline.samples_per_s"},
+        BadAssertion{"fix.samples_per_s >= 2 * baseline.samples_per_s + 5",
+                     "60: a plain number" + slip},
+        BadAssertion{"fix.samples_per_s >= 105%",
+                     "28: a rate per second cannot be compared with a share; compare a number "
+                     "without a unit, or as in 1.05 * baseline.samples_per_s"},
+        BadAssertion{"fix.launches_per_step <= baseline.launches_per_step + 10%",
+                     "64: a share cannot be added to a count; write a factor, as in 1.05 * "
+                     "baseline.samples_per_s"},
+        BadAssertion{"fix.launches_per_step <= 110%",
+                     "32: a count cannot be compared with a share; compare a number without a "
+                     "unit"},
+        BadAssertion{"fix.host_share <= baseline.launches_per_step",
+                     "25: a share cannot be compared with a count; compare a share, as in 5%"},
+        BadAssertion{"fix.step_ms_mean <= baseline.step_ms_mean + 5%",
+                     "54: a share cannot be added to a time; write a factor, as in 1.05 * "
+                     "baseline.samples_per_s"},
+        BadAssertion{"fix.samples_per_s >= 1,03 * baseline.samples_per_s",
+                     "32: ',' in a number; write a point before its decimals, and nothing between "
+                     "thousands"},
+        BadAssertion{"fix.host_waits_per_step < 0",
+                     "34: no metric is below 0, so no step satisfies this; write == 0 or > 0, or "
+                     "another limit"},
+        BadAssertion{"0 <= fix.peak_live",
+                     "12: no metric is below 0, so every step satisfies this; write == 0 or > 0, "
+                     "or another limit"},
+        BadAssertion{"fix.step_ms_mean ~= baseline.step_ms_mean within 0%",
+                     "59: a tolerance of 0%, within which no two times are; write == of what is "
+                     "counted, and within 3% of what is timed"},
         BadAssertion{"fix.peak_live == 1e999 B",
                      "27: a number that is too large; write a smaller one"},
         BadAssertion{"fix.peak_live == \xe2\x82\xac",
