@@ -8,7 +8,6 @@
 #include <iostream>
 #include <system_error>
 
-#include "base/files/read_file.h"
 #include "base/files/write_file.h"
 #include "base/text/diagnostic.h"
 #include "base/text/text_stream.h"
@@ -28,17 +27,7 @@ namespace {
 
 using Paths = std::vector<std::filesystem::path>;
 
-Paths folders_in(const std::filesystem::path& folder) {
-  Paths folders = read_folder(folder);
-  std::error_code unreadable;
-  std::erase_if(folders, [&](const std::filesystem::path& path) {
-    return !std::filesystem::is_directory(path, unreadable);
-  });
-  return folders;
-}
-
-// Returns the folders of every device, including simulated ones.
-Paths folders_of_devices(const Arguments& arguments) {
+Paths folders_to_read(const Arguments& arguments) {
   const bool is_ledger = !arguments.ledger.empty();
   const std::filesystem::path& baselines =
       is_ledger ? arguments.ledger : arguments.device.baselines.users;
@@ -51,12 +40,7 @@ Paths folders_of_devices(const Arguments& arguments) {
             ? "name one: --ledger DIR, where `stepgate run --ledger` keeps runs"
             : "`stepgate accept` makes it; --baselines DIR or STEPGATE_BASELINES name another");
   }
-  Paths folders = folders_in(baselines);
-  if (std::filesystem::is_directory(baselines / "simulated", unreadable)) {
-    const Paths simulated = folders_in(baselines / "simulated");
-    folders.insert(folders.end(), simulated.begin(), simulated.end());
-  }
-  return folders;
+  return folders_of_devices(baselines);
 }
 
 // Reads all files before it throws, so that all errors are reported at once.
@@ -91,7 +75,7 @@ void add_missing(const Scenario& scenario, Stored& stored) {
 Stored read_stored(const std::vector<Scenario>& scenarios, const Arguments& arguments) {
   Stored stored;
   std::vector<Diagnostic> wrong;
-  const Paths folders = folders_of_devices(arguments);
+  const Paths folders = folders_to_read(arguments);
   for (const Scenario& scenario : scenarios) {
     if (is_planned_only(scenario)) continue;
     for (const std::filesystem::path& folder : folders) {

@@ -444,7 +444,10 @@ class Keep {
     if (head.stopped) throw WaitStopped();
     std::vector<Finding> findings = judge_run(head, request_.scenarios);
     const auto open = files_with_open_findings(findings, request_.scenarios);
-    if (!open.empty()) know_from_base(findings, run(ComparisonSide::base, open).assertions);
+    if (open.empty()) return findings;
+    const RunOfProgram base = run(ComparisonSide::base, open);
+    if (base.stopped) throw WaitStopped();
+    know_from_base(findings, base);
     return findings;
   }
 

@@ -326,6 +326,20 @@ TEST_F(Gates, BlockAFailedAssertionAndKnowWhatBaseFailsToo) {
   EXPECT_TRUE(contains(new_one.out, "blocks     assertion  tensor_cores")) << new_one.out;
 }
 
+TEST_F(Gates, BlameNoHeadWhereBasesRunFails) {
+  write("tensor_cores.toml", tensor_cores + "few = \"step.launches_per_step <= 1\"\n");
+  script("head", "exec " + program + " \"$@\"\n");
+  const std::string otherwise = "exec " + program + " \"$@\"\n";
+  script("base", "[ \"$3\" = run ] && { echo 'out of disk' >&2; exit 3; }\n" + otherwise);
+  const Finished failed = gate({"tensor_cores"});
+  EXPECT_EQ(failed.exit_code, 3) << failed.out << failed.err;
+  EXPECT_TRUE(contains(failed.out, "BASE's `run` ended with 3: out of disk")) << failed.out;
+  script("base", "[ \"$3\" = run ] && { echo 'no such option' >&2; exit 2; }\n" + otherwise);
+  const Finished refused = gate({"tensor_cores"});
+  EXPECT_EQ(refused.exit_code, 2) << refused.out << refused.err;
+  EXPECT_TRUE(contains(refused.err, "no such option")) << refused.err;
+}
+
 // Equal variants at their limit, with too few rounds to decide.
 const std::string tie =
     "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 10, kernel_us = 20 }\n"
@@ -595,6 +609,19 @@ TEST_F(StoredGates, CompareEachPointOfASweepWithItsOwnRuns) {
   EXPECT_EQ(lacking.exit_code, 4) << lacking.out << lacking.err;
   EXPECT_TRUE(contains(lacking.out, "not gated  time  swept@model.hidden=64/step\n"))
       << lacking.out;
+}
+
+TEST_F(StoredGates, BlameNoHeadForADamagedFile) {
+  accept({"waits"});
+  const std::string file = "stored/simulated/nvidia-h200/waits.toml";
+  std::ifstream in(place() / file);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  const std::size_t at = text.find("step_us = ");
+  ASSERT_NE(at, std::string::npos) << text;
+  write(file, text.insert(at + 10, "\""));
+  const Finished run = gate_of_stored({"waits"});
+  EXPECT_EQ(run.exit_code, 2) << run.out << run.err;
+  EXPECT_TRUE(contains(run.err, "waits.toml:")) << run.err;
 }
 
 TEST_F(StoredGates, AreNotGatesWhereNothingIsStored) {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/text/diagnostic.h"
 #include "compare/gate/compare_programs.h"
 #include "compare/gate/compare_scenarios.h"
 #include "compare/gate/compared_workloads.h"
@@ -218,12 +219,21 @@ std::vector<std::filesystem::path> files_with_open_findings(std::span<const Find
   return files;
 }
 
-void know_from_base(std::span<Finding> findings, std::span<const HeadAssertion> of_base) {
+void know_from_base(std::span<Finding> findings, const RunOfProgram& base) {
+  if (base.refused)
+    throw RequestError("BASE's `run` " + base.failure,
+                       "HEAD's assertions are known by BASE's; give what its `run` takes");
   for (Finding& finding : findings) {
-    const auto said = std::ranges::find_if(of_base, [&](const HeadAssertion& assertion) {
+    const auto said = std::ranges::find_if(base.assertions, [&](const HeadAssertion& assertion) {
       return assertion.scenario == finding.workload && assertion.name == finding.what;
     });
-    if (said != of_base.end()) compare_with_base(finding, *said);
+    if (said != base.assertions.end()) {
+      compare_with_base(finding, *said);
+    } else if (!base.failure.empty() && is_open(finding)) {
+      finding.severity = base.gated_nothing ? Severity::not_gated : Severity::failed;
+      finding.words = fmt::format("BASE's `run` {}, so nobody knows whether HEAD did this: {}",
+                                  base.failure, finding.words);
+    }
   }
 }
 

@@ -75,6 +75,7 @@ struct RunOfProgram {
   bool simulated = false;
   std::string failure;         // why assertions are missing, in words; empty when all are there
   bool gated_nothing = false;  // there was no device to measure with
+  bool refused = false;        // it ended with 2: it says that the request is wrong
   bool stopped = false;        // by a signal
 };
 
@@ -88,8 +89,10 @@ std::vector<Finding> judge_run(const RunOfProgram& head, std::span<const Scenari
 // The files of the scenarios with findings that need BASE's outcome.
 std::vector<std::filesystem::path> files_with_open_findings(std::span<const Finding>,
                                                             std::span<const Scenario>);
-// Applies BASE's outcomes to the findings about the same assertions; see compare_with_base.
-void know_from_base(std::span<Finding>, std::span<const HeadAssertion> of_base);
+// Applies BASE's outcomes to the findings about the same assertions; see compare_with_base. Where
+// BASE's run failed before it said anything of one, that finding is a failure of BASE. Throws
+// RequestError where BASE refused the request.
+void know_from_base(std::span<Finding>, const RunOfProgram& base);
 // Applies HEAD's own outcomes as BASE's, since both run the same program.
 void know_from_itself(std::span<Finding>);
 

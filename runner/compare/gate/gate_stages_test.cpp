@@ -210,12 +210,27 @@ TEST(KnownFromBase, OnlyWhatIsOpenIsAskedAndWhatBaseDoesNotHoldEitherIsANote) {
   EXPECT_EQ(files_with_open_findings(found, all),
             std::vector<std::filesystem::path>{"folder/a.toml"});
   std::vector<Finding> known = found;
-  know_from_base(known, std::vector{fast("b", Outcome::fails)});
+  RunOfProgram base;
+  base.assertions = {fast("b", Outcome::fails)};
+  know_from_base(known, base);
   EXPECT_EQ(known.front().severity, Severity::blocks) << "BASE speaks of another scenario";
-  know_from_base(known, std::vector{fast("a", Outcome::fails)});
+  base.assertions = {fast("a", Outcome::fails)};
+  know_from_base(known, base);
   EXPECT_EQ(known.front().severity, Severity::note);
   know_from_itself(found);
   EXPECT_EQ(found.front().severity, Severity::note);
+}
+
+TEST(KnownFromBase, WhereBasesRunFailedHeadIsNotTheOneToBlame) {
+  std::vector<Finding> found = judge_run({.assertions = {fast("a", Outcome::fails)}}, {});
+  ASSERT_EQ(found.size(), 1U);
+  RunOfProgram base;
+  base.failure = "ended with 3: out of disk";
+  know_from_base(found, base);
+  EXPECT_EQ(found.front().severity, Severity::failed);
+  EXPECT_TRUE(found.front().words.starts_with("BASE's `run` ended with 3: out of disk, so"));
+  base.refused = true;
+  EXPECT_THROW(know_from_base(found, base), RequestError);
 }
 
 TEST(NothingCompared, IsNoPassAndIsSaidOnlyWhereNothingElseSaysWhy) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 
 #include "base/files/folder_lock.h"
@@ -24,6 +25,15 @@ std::uint64_t measured_in(StoredRun run) {
   return digest_of(run);
 }
 
+std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> folders = read_folder(folder);
+  std::error_code unreadable;
+  std::erase_if(folders, [&](const std::filesystem::path& path) {
+    return !std::filesystem::is_directory(path, unreadable);
+  });
+  return folders;
+}
+
 [[noreturn]] void refuse(const std::filesystem::path& path, std::string fact, std::string way_out) {
   throw RequestError(
       Diagnostic{Place{path.generic_string(), 0, 0}, std::move(fact), std::move(way_out)});
@@ -34,6 +44,14 @@ std::uint64_t measured_in(StoredRun run) {
 std::filesystem::path baseline_path(const std::filesystem::path& baselines,
                                     const DeviceIdentity& device, const std::string& scenario) {
   return baselines / folder_of_baselines(device) / (scenario + ".toml");
+}
+
+std::vector<std::filesystem::path> folders_of_devices(const std::filesystem::path& baselines) {
+  std::vector<std::filesystem::path> folders = folders_in(baselines);
+  std::error_code unreadable;
+  if (std::filesystem::is_directory(baselines / "simulated", unreadable))
+    std::ranges::move(folders_in(baselines / "simulated"), std::back_inserter(folders));
+  return folders;
 }
 
 std::optional<Baseline> read_baseline_if_any(const std::filesystem::path& path,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "judge/stored/baseline.h"
 
@@ -14,6 +15,10 @@ namespace stepgate {
 // The path <baselines>/<folder_of_baselines>/<scenario>.toml.
 std::filesystem::path baseline_path(const std::filesystem::path& baselines, const DeviceIdentity&,
                                     const std::string& scenario);
+
+// The folders of every device in a folder of baselines, those of simulated ones last. Throws
+// RequestError where a folder cannot be read.
+std::vector<std::filesystem::path> folders_of_devices(const std::filesystem::path& baselines);
 
 // Returns nullopt when there is no such file. Throws RequestError like read_baseline.
 std::optional<Baseline> read_baseline_if_any(const std::filesystem::path&,

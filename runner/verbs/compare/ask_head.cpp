@@ -10,6 +10,7 @@
 
 #include "base/seconds.h"
 #include "base/text/units.h"
+#include "ledger/baseline/baseline_file.h"
 #include "report/text/print_gate.h"
 #include "report/text/table.h"
 #include "verbs/compare/head_assertions.h"
@@ -22,13 +23,21 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Runs BASE too where a finding of HEAD is open, unless both are the same program.
-void ask_base(const GateRequest& request, std::span<Finding> findings) {
-  const auto files = files_with_open_findings(findings, request.scenarios);
+void ask_base(const GateRequest& request, DecidedAssertions& decided) {
+  const auto files = files_with_open_findings(decided.findings, request.scenarios);
   if (files.empty()) return;
-  if (run_same_program(request.arguments)) return know_from_itself(findings);
-  know_from_base(findings, run_program_on(request.arguments, ComparisonSide::base,
-                                          request.arguments.gate.base, files, request.seed)
-                               .assertions);
+  if (run_same_program(request.arguments)) return know_from_itself(decided.findings);
+  const RunOfProgram base = run_program_on(request.arguments, ComparisonSide::base,
+                                           request.arguments.gate.base, files, request.seed);
+  decided.head.stopped = base.stopped;
+  if (!base.stopped) know_from_base(decided.findings, base);
+}
+
+// HEAD is not to blame for a stored file that cannot be read. Throws RequestError where one is.
+void check_stored_files(const GateRequest& request) {
+  for (const auto& folder : folders_of_devices(request.arguments.device.baselines.users))
+    for (const Scenario& scenario : request.scenarios)
+      (void)read_baseline_if_any(folder / (scenario.name + ".toml"), scenario.name);
 }
 
 void print_assertions(const std::string& stage, const RunOfProgram& head, std::int64_t count,
@@ -56,7 +65,7 @@ DecidedAssertions ask_head(const GateRequest& request) {
                                                arguments.files, request.seed)};
   if (decided.head.stopped) return decided;
   decided.findings = judge_run(decided.head, request.scenarios);
-  ask_base(request, decided.findings);
+  ask_base(request, decided);
   line.clear();
   print_assertions("assertions", decided.head, std::ranges::count_if(decided.findings, is_failed),
                    "fails", start);
@@ -74,6 +83,7 @@ std::optional<DecidedAssertions> ask_head_as_stored(const GateRequest& request) 
                                                    request.seed, stored.bases())};
   line.clear();
   if (decided.head.stopped) return decided;
+  if (decided.head.refused) check_stored_files(request);
   excuse_by_other_anchors(decided.head.assertions);
   decided.findings = judge_run(decided.head, {});
   for (Finding& finding : decided.findings) stored.translate(finding);

@@ -91,6 +91,7 @@ RunOfProgram run_program_on(const Arguments& arguments, ComparisonSide side,
   } else if (*end.code > highest_code_of_a_verdict || *end.code == 3) {
     run.failure = fmt::format("ended with {}{}", *end.code, last_error);
   } else if (*end.code == not_trusted_code && !any_is(run, std::nullopt)) {
+    run.refused = true;
     run.failure = "is not to be trusted: it ended with 2" + last_error;
   } else if (*end.code == failed_code && !run.suite_failed && !any_is(run, Outcome::fails)) {
     run.failure = "ended with 1, and nothing that it wrote fails";
