@@ -170,7 +170,7 @@ int accept_runs(const Arguments& arguments) {
   if (scenarios.empty()) refuse_planned_only(all);
   refuse_stand_in(arguments.device);
   const std::uint64_t seed = seed_of(arguments);  // from which the seeds of all runs are drawn
-  int worst = 0;
+  int failed_code = 0;
   AcceptedRuns runs{.asked = std::ssize(scenarios) * arguments.runs};
   for (const Scenario* scenario : scenarios) {
     bool gate_checked = false;
@@ -183,21 +183,23 @@ int accept_runs(const Arguments& arguments) {
       if (code == 0) ++runs.stored;
       gate_checked = gate_checked || code == 0;
       if (code == not_accepted_code) ++runs.refused;
-      const bool goes_on = !interrupted && (code == 0 || code == not_accepted_code);
-      if (!goes_on && !interrupted) ++runs.failed;
-      if (!goes_on) print_accepted_runs(std::cout, runs);
       if (interrupted) {
+        print_accepted_runs(std::cout, runs);
         std::cerr << fmt::format("interrupted: {} of {} {} stored\n", runs.stored,
                                  counted_in_words(runs.asked, "run"),
                                  runs.stored == 1 ? "was" : "were");
         return interrupted_exit_code(interrupted);
       }
-      if (!goes_on) return worst != 0 ? worst : code;  // a run that was refused is the gravest
-      worst = std::max(worst, code);
+      if (code != 0 && code != not_accepted_code) {
+        ++runs.failed;
+        failed_code = code;
+        std::cerr << scenario->file << ": nothing more of it is run\n";
+        break;
+      }
     }
   }
   print_accepted_runs(std::cout, runs);
-  return worst;
+  return runs.refused > 0 ? not_accepted_code : failed_code;
 }
 
 }  // namespace stepgate

@@ -188,6 +188,19 @@ TEST_F(AcceptVerb, StoresAFolderWithWhatIsCalibratedShortOfTimeOrDecidedByItsPla
   EXPECT_TRUE(contains(both.err, "no_place.toml: cannot be written: Is a directory")) << both.err;
 }
 
+TEST_F(AcceptVerb, GoesOnAfterAScenarioThatTheDeviceCannotRun) {
+  write("all/a_huge.toml",
+        "claim = \"c\"\nmodel = { kind = \"mlp\", hidden = 65536, layers = 64 }\n"
+        "[variant.fix]\n[expect]\n"
+        "no_slide = \"fix.samples_per_s >= 0.97 * stored.fix.samples_per_s\"\n");
+  write("all/small.toml", small(2000));
+  const Finished all = accept({"all", "--runs", "2"});
+  EXPECT_EQ(all.exit_code, 3) << all.out << all.err;
+  EXPECT_TRUE(contains(all.err, "all/a_huge.toml")) << all.err;
+  EXPECT_TRUE(contains(all.out, "4 runs asked for: 2 stored, 0 not accepted, 1 failed, 1 not run"))
+      << all.out;
+}
+
 TEST_F(AcceptVerb, HasTheLooksAtItsRunsKept) {
   ASSERT_EQ(accept({"small.toml", "--runs", "5"}).exit_code, 0);
   for (int look = 1; look <= 2; ++look)

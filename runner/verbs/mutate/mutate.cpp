@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <span>
@@ -511,9 +512,10 @@ void require_times(std::span<const Planned> all) {
 }
 
 // Mutates the scenarios, fitted to the device of the arguments, which is the simulated one by
-// default. Throws RequestError for any other device.
-void mutate_each(const Arguments& given, std::vector<Planned> all, std::uint64_t seed,
-                 const EachMutated& each) {
+// default. Returns why scenarios could not be decided there. Throws RequestError for any other
+// device.
+std::vector<Diagnostic> mutate_each(const Arguments& given, std::vector<Planned> all,
+                                    std::uint64_t seed, const EachMutated& each) {
   Arguments arguments = given;
   if (arguments.device.spec.empty()) arguments.device.spec = "simulated";
   arguments.device.tracing = true;
@@ -524,7 +526,22 @@ void mutate_each(const Arguments& given, std::vector<Planned> all, std::uint64_t
   }
   require_times(all);
   fit_to_device(all, opened.device->identity(), seed);
-  for (const Planned& planned : all) each(planned, mutations_of(planned, arguments, seed));
+  std::vector<Diagnostic> undecided;
+  for (const Planned& planned : all) {
+    try {
+      each(planned, mutations_of(planned, arguments, seed));
+    } catch (const DeviceLost&) {
+      throw;
+    } catch (const DeviceError& error) {
+      undecided.push_back({{planned.scenario.file, 0, 0},
+                           error.what(),
+                           "mutations are decided by the simulated device: name another with "
+                           "--device, or leave the file out"});
+    } catch (const RequestError& error) {
+      undecided.insert(undecided.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
+  return undecided;
 }
 
 }  // namespace
@@ -532,12 +549,14 @@ void mutate_each(const Arguments& given, std::vector<Planned> all, std::uint64_t
 int mutate_scenarios(const Arguments& arguments) {
   FaultsOfFiles faults;
   const std::uint64_t seed = seed_of_mutations(arguments);
-  mutate_each(arguments, plan_all(arguments, seed), seed,
-              [&](const Planned& planned, const Mutations& mutations) {
-                print_mutations(std::cout, mutations);
-                std::cout << std::flush;
-                faults.add(planned.scenario, faults_of(mutations));
-              });
+  std::vector<Diagnostic> undecided =
+      mutate_each(arguments, plan_all(arguments, seed), seed,
+                  [&](const Planned& planned, const Mutations& mutations) {
+                    print_mutations(std::cout, mutations);
+                    std::cout << std::flush;
+                    faults.add(planned.scenario, faults_of(mutations));
+                  });
+  if (!undecided.empty()) throw RequestError(std::move(undecided));
   return status_of(faults.all().empty() ? ExitCode::passes : ExitCode::fails);
 }
 
@@ -587,17 +606,17 @@ void check_strictly(const Arguments& arguments) {
   }
   std::erase_if(all, [](const Planned& planned) { return runs_programs(planned.scenario); });
   refuse_wrong_libraries(all);
+  std::vector<Diagnostic> faults;
   if (!all.empty())
-    mutate_each(arguments, std::move(all), seed,
-                [&](const Planned& planned, const Mutations& mutations) {
-                  print_with_warnings(planned);
-                  print_unknown(std::cout, mutations);
-                  std::vector<Diagnostic> faults = identical_variants(planned.scenario);
-                  const std::vector<Diagnostic> more = faults_of(mutations);
-                  faults.insert(faults.end(), more.begin(), more.end());
-                  found.add(planned.scenario, std::move(faults));
-                });
-  std::vector<Diagnostic> faults = found.all();
+    faults = mutate_each(arguments, std::move(all), seed,
+                         [&](const Planned& planned, const Mutations& mutations) {
+                           print_with_warnings(planned);
+                           print_unknown(std::cout, mutations);
+                           std::vector<Diagnostic> of_one = identical_variants(planned.scenario);
+                           std::ranges::move(faults_of(mutations), std::back_inserter(of_one));
+                           found.add(planned.scenario, std::move(of_one));
+                         });
+  std::ranges::move(found.all(), std::back_inserter(faults));
   if (!faults.empty()) throw RequestError(std::move(faults));
 }
 
