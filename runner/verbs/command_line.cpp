@@ -507,7 +507,8 @@ class CommandLine {
                               "--run-seconds", "--json", "--junit", "--summary", "--report"})
       self_test->excludes(gate->get_option(other));
     for (const char* other : {"--stored", "--soak"})
-      gate->get_option("--only")->excludes(gate->get_option(other));
+      for (const char* of_comparisons : {"--only", "--budget"})
+        gate->get_option(of_comparisons)->excludes(gate->get_option(other));
     takes_commands(gate);
     takes_program(gate);
     takes_kernels(gate);
