@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 
 namespace stepgate {
 namespace {
@@ -59,20 +61,39 @@ std::optional<Diagnostic> idle_workers(const VariantOverride& own, const Variant
                     fmt::format("write loader.depth = {}, or fewer workers", loader.workers)};
 }
 
-std::optional<Diagnostic> waits_nowhere(const VariantOverride& own, const Variant& variant) {
-  if (variant.knobs.sync.where != SyncWhere::none || own.knob == "sync.where" ||
-      !own.knob.starts_with("sync."))
-    return std::nullopt;
-  return Diagnostic{own.place,
-                    fmt::format("'{} = {}' of variant '{}' does nothing: its 'sync.where' is none",
-                                own.knob, own.value, variant.name),
-                    "write sync.where = \"step\", or remove it"};
+// A group of knobs that says how something is done, and the knob by which it is done at all.
+struct Switch {
+  std::string_view group;
+  std::string_view knob;
+  std::string_view off;  // the value by which it is not done
+  bool (*is_off)(const Knobs&);
+  std::string_view way_out;
+};
+
+constexpr std::array switches{
+    Switch{"sync.", "sync.where", "none",
+           [](const Knobs& knobs) { return knobs.sync.where == SyncWhere::none; },
+           "write sync.where = \"step\", or remove it"},
+    Switch{"log.", "log.every", "0", [](const Knobs& knobs) { return knobs.log.every == 0; },
+           "write log.every = 1, or remove it"},
+};
+
+std::optional<Diagnostic> switched_off(const VariantOverride& own, const Variant& variant) {
+  for (const Switch& one : switches) {
+    if (!own.knob.starts_with(one.group) || own.knob == one.knob || !one.is_off(variant.knobs))
+      continue;
+    return Diagnostic{own.place,
+                      fmt::format("'{} = {}' of variant '{}' does nothing: its '{}' is {}",
+                                  own.knob, own.value, variant.name, one.knob, one.off),
+                      std::string(one.way_out)};
+  }
+  return std::nullopt;
 }
 
 void add_without_effect(const Scenario& scenario, std::vector<Diagnostic>& warnings) {
   for (const VariantOverride& own : scenario.overrides) {
     const Variant& variant = variant_of(scenario, own);
-    for (const auto& check : {idle_workers, waits_nowhere}) {
+    for (const auto& check : {idle_workers, switched_off}) {
       if (auto found = check(own, variant)) warnings.push_back(*std::move(found));
     }
   }

@@ -419,6 +419,10 @@ TEST(Lint, WarnsOfOverridesThatDoNothing) {
             (Warnings{"a.toml:4:6: 'sync.times = 50' of variant 'a' does nothing: its "
                       "'sync.where' is none; write sync.where = \"step\", or remove it"}));
   EXPECT_EQ(warnings("sync.where = \"step\"", "sync.times = 50"), Warnings{});
+  EXPECT_EQ(warnings("", "log.via = \"item\""),
+            (Warnings{"a.toml:4:5: 'log.via = item' of variant 'a' does nothing: its 'log.every' "
+                      "is 0; write log.every = 1, or remove it"}));
+  EXPECT_EQ(warnings("log.every = 2", "log.via = \"item\""), Warnings{});
   EXPECT_EQ(warnings("sync.times = 50", "sync.where = \"none\""), Warnings{})
       << "a base has what other variants need";
 }
