@@ -12,6 +12,7 @@
 
 #include "base/seconds.h"
 #include "base/stats/e_process.h"
+#include "base/stats/quantile.h"
 #include "base/text/diagnostic.h"
 #include "base/text/number_words.h"
 #include "compare/worker/kernel_workload.h"
@@ -82,7 +83,28 @@ struct Waited {
   }
 };
 
+std::vector<double> hidden_by(ComparisonSide side, const WorkInPair& workload) {
+  std::vector<double> all;
+  for (const Superblock& block : workload.superblocks) {
+    for (const ComparisonSegment& segment : block) {
+      if (segment.side == side) all.push_back(seconds(segment.hidden));
+    }
+  }
+  return all;
+}
+
+// What a request may cost in this pair, in seconds: a few times what it costs the side that answers
+// sooner. A fixed allowance would be 40 % of a segment of 5 ms, which a side could hide.
+double allowed_cost(const WorkInPair& workload) {
+  constexpr double least = 1e-4;
+  constexpr double times_the_quicker_side = 3;
+  const double quicker = std::min(quantile(hidden_by(ComparisonSide::base, workload), 0.5),
+                                  quantile(hidden_by(ComparisonSide::head, workload), 0.5));
+  return std::min(seconds(most_cost_of_a_request), least + times_the_quicker_side * quicker);
+}
+
 Waited waited_in(const WorkInPair& workload) {
+  const double cost = allowed_cost(workload);
   Waited sum;
   for (const Superblock& block : workload.superblocks) {
     sum.claimed += contrast_of(block);
@@ -90,8 +112,8 @@ Waited waited_in(const WorkInPair& workload) {
     const double scored = static_cast<double>(block.front().steps) /
                           static_cast<double>(block.front().steps + workload.wash_out_steps);
     for (ComparisonSegment& segment : with_hidden)
-      segment.elapsed +=
-          std::chrono::duration_cast<std::chrono::nanoseconds>(segment.hidden * scored);
+      segment.elapsed += std::chrono::duration_cast<std::chrono::nanoseconds>(
+          std::chrono::duration<double>(std::max(0.0, seconds(segment.hidden) - cost) * scored));
     sum.waited += contrast_of(with_hidden);
   }
   const auto blocks = static_cast<double>(workload.superblocks.size());
@@ -105,7 +127,7 @@ bool hides_in(const WorkInPair& workload, ComparisonSide side) {
     for (const Superblock& block : *blocks) {
       for (const ComparisonSegment& segment : block) {
         if (segment.side != side) continue;
-        hidden += seconds(segment.hidden);
+        hidden += std::max(0.0, seconds(segment.hidden) - seconds(most_cost_of_a_request));
         claimed += seconds(segment.elapsed);
       }
     }

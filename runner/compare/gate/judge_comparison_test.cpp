@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "base/stats/e_process.h"
 #include "base/text/diagnostic.h"
+#include "compare/gate/gate_timing.h"
 #include "compare/testing/fake_worker.h"
 #include "tests/sanitized.h"
 
@@ -453,6 +454,26 @@ TEST_F(JudgeComparison, BlocksByWhatItWaitedForWhatAClaimedTimeHides) {
     EXPECT_EQ(comparison_of_clocks(slower, 1, 0.02, seed_).outcome, Outcome::passes) << slower;
     EXPECT_EQ(comparison_of_clocks(slower, slower, 0.02, seed_).outcome, Outcome::passes) << slower;
   }
+}
+
+// As in a gate, whose segments are so short that a fixed allowance would be a large share of them.
+TEST_F(JudgeComparison, BelievesNoClockThatStopsALittleEarlyInEveryShortSegment) {
+  const auto hiding = [&](double seconds_of_head, double seconds_of_base) {
+    ComparisonScript script;
+    script.simulated = false;
+    script.request_seconds = {seconds_of_base, seconds_of_head};
+    make_noisy(script, 0, 0.001, 0.002, seed_);
+    const ComparisonSettings settings{.margin = 0.02};
+    ComparisonRequest request = request_of(script, seed_, 30);
+    time_as_a_gate(request, settings, std::chrono::seconds(60), {});
+    request.most_pairs = 30;
+    request.undecided = undecided_workloads(script.workloads, settings);
+    return judge_comparison(request.introduction, measure_comparison(request), settings).outcome;
+  };
+  EXPECT_EQ(hiding(0.002, 0.0001), Outcome::fails) << "40 % of a segment of 5 ms";
+  EXPECT_EQ(hiding(0.0002, 0.0001), Outcome::passes);
+  EXPECT_EQ(hiding(0.002, 0.002), Outcome::passes) << "requests are slow here on either side";
+  EXPECT_EQ(hiding(0.0001, 0.002), Outcome::not_comparable);
 }
 
 TEST_F(JudgeComparison, ComparesNothingWhereClocksStopBeforeTheWorkIsDone) {

@@ -33,8 +33,6 @@ constexpr std::int64_t enough_superblocks = 2;
 constexpr std::int64_t most_superblocks = 8;
 // With fewer degrees of freedom within launches, estimated variance components are unreliable.
 constexpr std::int64_t degrees_of_freedom_before_choice = 6;
-// Allowed time of an answer besides its steps, for a line each way and reading the timers.
-constexpr nanoseconds cost_of_a_request = std::chrono::milliseconds(2);
 // In one of this many pairs, a workload also runs watched steps.
 constexpr std::int64_t pairs_of_a_watch = 5;
 // Watched segments are longer, because they are not compared one by one.
@@ -271,11 +269,11 @@ class Comparison {
     const nanoseconds of_all{static_cast<std::int64_t>(
         static_cast<double>(ran.elapsed.count()) *
         (1 + static_cast<double>(how.wash_out_steps) / static_cast<double>(how.steps)))};
-    claimed_ += of_all + cost_of_a_request;
+    claimed_ += of_all + most_cost_of_a_request;
     return {.side = side,
             .steps = ran.steps,
             .elapsed = ran.elapsed,
-            .hidden = std::max(nanoseconds(0), waited - of_all - cost_of_a_request)};
+            .hidden = std::max(nanoseconds(0), waited - of_all)};
   }
 
   Superblock run_superblock(const RunSteps& how, Random& random) {

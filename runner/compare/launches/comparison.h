@@ -21,13 +21,16 @@ namespace stepgate {
 enum class ComparisonSide { base, head };
 inline constexpr std::array both_sides{ComparisonSide::base, ComparisonSide::head};
 
+// Largest allowed time of an answer besides its steps, for a line each way and reading the timers.
+inline constexpr std::chrono::nanoseconds most_cost_of_a_request = std::chrono::milliseconds(2);
+
 // One uninterrupted run of scored steps of one side.
 struct ComparisonSegment {
   ComparisonSide side = ComparisonSide::base;
   std::int64_t steps = 0;
   std::chrono::nanoseconds elapsed{0};  // reported by the worker
-  // Time until the answer, beyond the reported time including the wash-out; 0 where it is no more
-  // than the cost of a request.
+  // Time until the answer, beyond the reported time including the wash-out. It has the cost of a
+  // request.
   std::chrono::nanoseconds hidden{0};
 };
 

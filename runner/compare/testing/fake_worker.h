@@ -22,7 +22,8 @@ struct ComparisonScript {
   std::vector<std::string> workloads{"workload"};
   Loaded loaded{};
   bool simulated = true;
-  std::array<double, 2> really{1, 1};  // true step time / reported step time
+  std::array<double, 2> really{1, 1};       // true step time / reported step time
+  std::array<double, 2> request_seconds{};  // of each answer besides its steps
   // End of the work that a side had queued when it answered; it runs before the side's next answer.
   std::array<double, 2> queued_until{};
   bool queues = false;
@@ -67,6 +68,7 @@ class FakeWorker : public Worker {
     script_.now_seconds = std::max(script_.now_seconds, until) + all;
     if (script_.queues) until = script_.now_seconds + hidden;
     if (!script_.queues) script_.now_seconds += hidden;
+    script_.now_seconds += script_.request_seconds[static_cast<std::size_t>(side_)];
     return {.steps = run.steps,
             .elapsed = std::chrono::nanoseconds(
                 static_cast<std::int64_t>(step * static_cast<double>(run.steps) * 1e9))};
