@@ -30,8 +30,7 @@ Finding together(const ComparisonVerdict& comparison) {
   std::vector<std::string> slowest;
   for (const WorkloadVerdict* workload : timed) {
     if (slowest.size() == most_named_workloads) break;
-    slowest.push_back(
-        fmt::format("{} {:+.2g} %", workload->name, 100 * (workload->timed->ratio - 1)));
+    slowest.push_back(workload->name + ' ' + growth_in_words(workload->timed->ratio));
   }
   return {.kind = FindingKind::time,
           .severity = Severity::blocks,

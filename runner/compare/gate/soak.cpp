@@ -181,8 +181,8 @@ SoakedWorkload soak(const std::string& workload, double margin,
   result.early_seconds = changes.back().early_seconds;
   result.late_seconds = changes.back().late_seconds;
   result.reason = fmt::format(
-      "after {} steps a step takes {:+.2g} % ({} -> {}); the limit is +{:.3g} %{}", result.steps,
-      100 * (result.late_seconds / result.early_seconds - 1),
+      "after {} steps a step takes {} ({} -> {}); the limit is +{:.3g} %{}", result.steps,
+      growth_in_words(result.late_seconds / result.early_seconds),
       in_words(result.early_seconds, MetricUnit::seconds),
       in_words(result.late_seconds, MetricUnit::seconds), 100 * margin, agreement_of(changes));
   return result;

@@ -39,6 +39,12 @@ std::string share_in_words(double share) {
   return percent >= 10 ? fmt::format("{:.0f} %", percent) : number_in_words(percent, 2) + " %";
 }
 
+std::string growth_in_words(double ratio) {
+  const double percent = 100 * (ratio - 1);
+  return fmt::format("{}{} %", percent < 0 ? "" : "+",
+                     number_in_words(percent, std::abs(percent) < 100 ? 2 : 3));
+}
+
 std::string_view in_words(TimePart part) {
   constexpr std::array<std::string_view, time_part_count> names{
       "compute",          "memory",        "latency",       "copies", "communication",

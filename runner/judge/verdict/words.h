@@ -38,6 +38,9 @@ std::string seconds_in_words(double seconds);
 
 // "23 %", "0.91 %", "100 %": a share with two digits.
 std::string share_in_words(double share);
+// "+0.36 %", "-3.1 %", "+105 %", "+6170 %": what a ratio adds to 1, with two digits, from 100 % on
+// with three.
+std::string growth_in_words(double ratio);
 
 // The share of looks (rounds, launches, steps) in which an event may happen and still, with
 // probability `level`, happen in none of `looks` looks. Needs at least one look.

@@ -39,6 +39,11 @@ TEST(Words, RoundSharesToWhatAnAssertionNeeds) {
   EXPECT_EQ(share_in_words(0.2349), "23 %");
   EXPECT_EQ(share_in_words(0.00908), "0.91 %");
   EXPECT_EQ(share_in_words(0), "0 %");
+  EXPECT_EQ(growth_in_words(1.00361), "+0.36 %");
+  EXPECT_EQ(growth_in_words(0.9689), "-3.1 %");
+  EXPECT_EQ(growth_in_words(2.05), "+105 %");
+  EXPECT_EQ(growth_in_words(62.69), "+6170 %");
+  EXPECT_EQ(growth_in_words(1), "+0 %");
   EXPECT_EQ(in_words(1e-6, MetricUnit::ratio), "0 %") << "a traced share that is nothing";
   EXPECT_EQ(factor_in_words(200'000), "200000x");
 }
