@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "tests/cli/command_line.h"
+#include "tests/cli/validate_json.h"
 #include "tests/sanitized.h"
 
 namespace stepgate {
@@ -122,6 +123,17 @@ class Gates : public CommandLine {
     for (std::string line; std::getline(file, line);) all.push_back(Json::parse(line));
     return all;
   }
+
+  void expect_json_of_the_schema() const {
+#ifdef STEPGATE_PYTHON
+    const Finished valid = ChildProcess(STEPGATE_PYTHON,
+                                        {"-c", validate_json,
+                                         STEPGATE_SOURCE_DIR "/docs/json_schema.json", "gate.json"},
+                                        place())
+                               .wait();
+    EXPECT_EQ(valid.exit_code, 0) << valid.out << valid.err;
+#endif
+  }
 };
 
 std::string in_a_month() {
@@ -215,6 +227,7 @@ TEST_F(Gates, FindASlowerKernelOfAStepThatIsAsFastWhereAnAssertionNamesIt) {
   EXPECT_EQ(lines().at(2).at("workload"), "asked/step.kernel_us(sgd)");
   EXPECT_EQ(lines().at(2).at("kernel"), "sgd");
   EXPECT_EQ(lines().at(3).at("what"), "kernel_us(sgd)");
+  expect_json_of_the_schema();
   EXPECT_TRUE(contains(text_of(place() / "j.xml"), "name=\"time.asked/step.kernel_us(sgd)\""));
   const Finished again = gate({"asked"}, {"--ledger", "ledger"}, "simulated", 8);
   EXPECT_EQ(again.exit_code, 1) << again.out << again.err;
@@ -475,6 +488,7 @@ TEST_F(Gates, TheWholeSuitePassesAgainstItself) {
   ASSERT_GT(all.size(), 100u);
   EXPECT_EQ(all.front().at("schema"), "stepgate.gate/2");
   EXPECT_EQ(all.back().at("answer"), "passed");
+  expect_json_of_the_schema();
   EXPECT_TRUE(std::ranges::any_of(all, [](const Json& line) {
     return line.value("workload", "") == "copy_overlap/pinned_side";
   })) << "what is calibrated is timed too";
@@ -603,6 +617,7 @@ TEST_F(StoredGates, CompareEachPointOfASweepWithItsOwnRuns) {
   EXPECT_TRUE(contains(slower.out, "blocks     time  swept@model.hidden=1024/step\n"))
       << slower.out;
   EXPECT_EQ(lines()[1]["point"], Json({{"model.hidden", 1024}}));
+  expect_json_of_the_schema();
   EXPECT_FALSE(contains(slower.out, "swept@model.hidden=64/step")) << slower.out;
   std::filesystem::remove(place() / "other/simulated/nvidia-h200/swept@model.hidden=64.toml");
   const Finished lacking = gate_of_stored({"swept"}, {"--set", "model.hidden=64"});
@@ -733,6 +748,7 @@ TEST_F(Gates, AcceptWhatALineOfTheRepositoryAccepts) {
   };
   const Finished run = accepted(in_a_month());
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  expect_json_of_the_schema();
   EXPECT_TRUE(contains(run.out, "accepted up to 1 by ada until " + in_a_month() + ": reads"))
       << run.out;
   const Finished over = accepted("2001-12-31");
@@ -936,6 +952,7 @@ TEST_F(Gates, SayWhatAcceptedEntriesNobodyNeededInTheirJsonToo) {
     return line.at("kind") == "unused" &&
            contains(line.at("words"), "'time' of waits/* was not needed");
   }));
+  expect_json_of_the_schema();
 }
 
 TEST_F(Gates, SayThatWhatIsUndecidedPassesByAnOption) {
