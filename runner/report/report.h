@@ -297,9 +297,10 @@ struct RunSoFar {
 // has a suite that fails although no assertion does.
 Report report_of(const RunSoFar&);
 
-// Reports a gate as four scenarios: "counts", "time", "assertions" and "scenarios". Each equal
-// comparison is a case, and so is each finding. A note passes, a blocking finding fails, and a
-// finding that is not gated or failed is an error. The policy decides undecided findings.
+// Reports a gate as four scenarios: "counts", "time", "assertions" and "scenarios". Each finding is
+// a case, and so is each workload and assertion that no finding is about, by its own outcome. A
+// note passes, what blocks fails, and what is not gated or failed is an error. The policy decides
+// what is undecided.
 Report gate_report(const RunInfo&, GateSubject, GateLooks, GateVerdict, UndecidedPolicy);
 
 // An unfinished gate is an error, so that a killed gate leaves no passing report.

@@ -4,11 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
-#include "compare/worker/kernel_workload.h"
 #include "report/append.h"
 #include "report/command_again.h"
 #include "report/report.h"
@@ -146,49 +144,80 @@ CaseEnd end_of_finding(Severity severity, UndecidedPolicy policy) {
   return CaseEnd::error;
 }
 
-ReportedCase passed_case(std::string title, std::string message, const Place& place = {}) {
-  return {.title = std::move(title),
-          .place = place,
-          .end = CaseEnd::passed,
-          .type = "passes",
-          .why = message,
-          .message = std::move(message)};
-}
-
-ReportedCase found_case(const Finding& finding, UndecidedPolicy policy) {
+ReportedCase case_of(const Finding& finding, UndecidedPolicy policy) {
   std::string message = finding.words;
   if (!finding.mechanism.empty()) message += "; " + finding.mechanism;
   if (finding.accepted) message += "; " + accepted_in_words(*finding.accepted);
   return {.title = finding.workload.empty() ? finding.what : finding.workload + "." + finding.what,
           .place = finding.place,
           .end = end_of_finding(finding.severity, policy),
-          .type = std::string(name_of(finding.severity)),
+          .type = std::string(finding.outcome == Outcome::passes ? in_words(Outcome::passes)
+                                                                 : name_of(finding.severity)),
           .why = message,
           .message = std::move(message)};
 }
 
-// A title that ends in a dot stands for a whole workload.
-bool is_about(const ReportedCase& found, const ReportedCase& looked_at) {
-  return looked_at.title.ends_with('.') ? found.title.starts_with(looked_at.title)
-                                        : found.title == looked_at.title;
+constexpr std::string_view part_of(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::counts:
+    case FindingKind::losses:
+      return "counts";
+    case FindingKind::time:
+      return "time";
+    case FindingKind::assertion:
+      return "assertions";
+    case FindingKind::scenario:
+      return "scenarios";
+  }
+  return "";
 }
 
-// Adds cases for the findings of these kinds, and passing cases for all in `looked_at` without a
-// finding.
-void add_part(Report& report, const std::string& name, std::span<const FindingKind> kinds,
-              const std::vector<ReportedCase>& looked_at, UndecidedPolicy policy) {
-  ReportedScenario part{.name = name, .again = command_again(report.run)};
-  for (const Finding& finding : report.gate->verdict.findings) {
-    if (std::ranges::find(kinds, finding.kind) != kinds.end())
-      part.cases.push_back(found_case(finding, policy));
+// This name stands for every count of a workload.
+constexpr std::string_view all_counts = "counts";
+
+Finding same_counts(const std::string& workload) {
+  return {.kind = FindingKind::counts,
+          .severity = Severity::note,
+          .workload = workload,
+          .what = std::string(all_counts),
+          .words = "every count and loss is BASE's",
+          .outcome = Outcome::passes};
+}
+
+// Says what the gate looked at, one by one, each with its own outcome.
+std::vector<Finding> looked_at(const GateLooks& looks) {
+  std::vector<Finding> all;
+  std::ranges::transform(looks.counted, std::back_inserter(all), same_counts);
+  if (looks.comparison) {
+    for (const WorkloadVerdict& workload : looks.comparison->workloads)
+      all.push_back(as_finding(workload));
   }
-  const std::vector<ReportedCase> found = part.cases;
-  std::ranges::copy_if(looked_at, std::back_inserter(part.cases), [&](const ReportedCase& one) {
-    return std::ranges::none_of(found,
-                                [&](const ReportedCase& other) { return is_about(other, one); });
-  });
-  for (ReportedCase& one : part.cases)
-    one.title = fmt::format("{}.{}{}", name, one.title, one.title.ends_with('.') ? "counts" : "");
+  for (const HeadAssertion& assertion : looks.assertions) all.push_back(as_finding(assertion));
+  return all;
+}
+
+bool is_about(const Finding& found, const Finding& looked_at) {
+  const bool is_any = looked_at.kind == FindingKind::counts && looked_at.what == all_counts;
+  return part_of(found.kind) == part_of(looked_at.kind) && found.workload == looked_at.workload &&
+         (is_any || found.what == looked_at.what);
+}
+
+// Adds cases for the findings of this part, and one for each thing looked at without a finding.
+void add_part(Report& report, std::string_view name, std::span<const Finding> looked_at,
+              UndecidedPolicy policy) {
+  ReportedScenario part{.name = std::string(name), .again = command_again(report.run)};
+  const std::vector<Finding>& findings = report.gate->verdict.findings;
+  const auto add = [&](const Finding& finding) {
+    part.cases.push_back(case_of(finding, policy));
+    part.cases.back().title = fmt::format("{}.{}", name, part.cases.back().title);
+  };
+  for (const Finding& finding : findings) {
+    if (part_of(finding.kind) == name) add(finding);
+  }
+  for (const Finding& one : looked_at) {
+    const auto about_it = [&](const Finding& found) { return is_about(found, one); };
+    if (part_of(one.kind) == name && std::ranges::none_of(findings, about_it)) add(one);
+  }
   if (!part.cases.empty()) report.scenarios.push_back(std::move(part));
 }
 
@@ -227,35 +256,15 @@ std::string margin_in_words(const GateSubject& subject) {
 
 Report gate_report(const RunInfo& run, GateSubject subject, GateLooks looks, GateVerdict verdict,
                    UndecidedPolicy policy) {
-  constexpr std::array counts{FindingKind::counts, FindingKind::losses};
-  constexpr std::array time{FindingKind::time};
-  constexpr std::array assertion{FindingKind::assertion};
-  constexpr std::array scenario{FindingKind::scenario};
-  std::vector<ReportedCase> counted;
-  for (const std::string& workload : looks.counted)
-    counted.push_back(passed_case(workload + ".", "every count and loss is BASE's"));
-  std::vector<ReportedCase> timed;
-  if (looks.comparison) {
-    for (const WorkloadVerdict& workload : looks.comparison->workloads)
-      timed.push_back(passed_case(
-          kernel_workload_named(workload.name) ? workload.name : workload.name + ".time",
-          workload.reason));
-  }
-  std::vector<ReportedCase> decided;
-  for (const HeadAssertion& one : looks.assertions) {
-    decided.push_back(passed_case(one.scenario + "." + one.name,
-                                  std::string(outcome_in_words(one)) + ": " + one.reason,
-                                  one.place));
-  }
+  const std::vector<Finding> all = looked_at(looks);
   Report report{.verb = "gate",
                 .run = run,
                 .simulated = subject.both && subject.both->base.simulated,
                 .code = exit_code(verdict, policy)};
   report.gate = reported_gate(std::move(subject), std::move(looks), std::move(verdict), policy);
-  add_part(report, "counts", counts, counted, policy);
-  add_part(report, "time", time, timed, policy);
-  add_part(report, "assertions", assertion, decided, policy);
-  add_part(report, "scenarios", scenario, {}, policy);
+  for (const FindingKind kind :
+       {FindingKind::counts, FindingKind::time, FindingKind::assertion, FindingKind::scenario})
+    add_part(report, part_of(kind), all, policy);
   count_and_name(report);
   return report;
 }

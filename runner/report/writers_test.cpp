@@ -271,5 +271,86 @@ TEST(Writers, SayWhatAGateFoundToBeTheSame) {
   EXPECT_EQ(report.code, ExitCode::passes);
 }
 
+std::size_t times_in(const std::string& text, std::string_view words) {
+  std::size_t times = 0;
+  for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++times;
+  return times;
+}
+
+// All together are slower while five of seven are undecided, of the numbers held against stored
+// runs one is higher and one undecided, and one of HEAD's assertions is undecided.
+GateLooks looks_at_much_undecided() {
+  GateLooks looks{.counted = {"w", "w.counts"}};
+  ComparisonVerdict& comparison = looks.comparison.emplace();
+  comparison.slower_together = true;
+  for (int index = 0; index < 7; ++index) {
+    comparison.workloads.push_back({.name = fmt::format("w{}/fix", index),
+                                    .outcome = index < 2 ? Outcome::passes : Outcome::undecided,
+                                    .timed = TimedEvidence{.ratio = 62.69},
+                                    .reason = "step time +6170 %"});
+  }
+  const auto add = [&](const char* scenario, const char* name, Outcome outcome, FindingKind kind) {
+    looks.assertions.push_back(
+        {.scenario = scenario, .name = name, .outcome = outcome, .reason = name, .kind = kind});
+  };
+  add("slide/fix", "time", Outcome::fails, FindingKind::time);
+  add("slide/old", "time", Outcome::undecided, FindingKind::time);
+  add("slide/fix", "copies_per_step", Outcome::passes, FindingKind::counts);
+  add("slide", "line", Outcome::undecided, FindingKind::assertion);
+  add("slide", "counts", Outcome::passes, FindingKind::assertion);
+  return looks;
+}
+
+TEST(Writers, AgreeInHowMuchOfAGatePassed) {
+  const GateLooks looks = looks_at_much_undecided();
+  std::vector<Finding> findings = findings_of(*looks.comparison, {});
+  std::ranges::move(findings_of(looks.assertions), std::back_inserter(findings));
+  findings.push_back({.workload = "w.counts", .what = "copies", .words = "copies 1 -> 2"});
+  const GateVerdict verdict = judge_gate(std::move(findings), {}, "2026-11-29");
+  struct Ends {
+    UndecidedPolicy policy;
+    std::size_t failed;
+    std::size_t skipped;
+    std::size_t passed;
+  };
+  // Three things fail: all together, the time of slide/fix, and the copies of w.counts.
+  for (const Ends& ends :
+       {Ends{UndecidedPolicy::skip, 3, 7, 5}, Ends{UndecidedPolicy::fail, 10, 0, 5},
+        Ends{UndecidedPolicy::pass, 3, 0, 12}}) {
+    const Written all =
+        write_gate(gate_report({}, {.base = "one", .head = "other"}, looks, verdict, ends.policy));
+    const auto& [text, json, html, junit, markdown, annotations] = all;
+    EXPECT_NE(junit.find(fmt::format(R"(tests="15" failures="{}" errors="0" skipped="{}")",
+                                     ends.failed, ends.skipped)),
+              std::string::npos)
+        << junit;
+    EXPECT_EQ(times_in(junit, "<testcase "), 15u);
+    EXPECT_EQ(times_in(junit, "<failure "), ends.failed);
+    EXPECT_EQ(times_in(junit, "<skipped "), ends.skipped);
+    const std::string open = ends.skipped == 0 ? "" : fmt::format("{} left open, ", ends.skipped);
+    EXPECT_TRUE(
+        markdown.starts_with(fmt::format("## stepgate: {} failed, {}{} of 15 comparisons "
+                                         "passed\n",
+                                         ends.failed, open, ends.passed)))
+        << markdown;
+    EXPECT_EQ(times_in(markdown, "\n| **"), ends.failed + ends.skipped);
+    EXPECT_NE(html.find(fmt::format("15 comparisons: {} failed, {}{} passed", ends.failed, open,
+                                    ends.passed)),
+              std::string::npos);
+    // Each of these says the same without the policy.
+    EXPECT_EQ(times_in(json, R"("outcome":"undecided")"), 5u);
+    EXPECT_EQ(times_in(json, R"("severity":"undecided")"), 2u);
+    EXPECT_EQ(times_in(json, R"("severity":"blocks")"), 3u);
+    EXPECT_EQ(times_in(html, ">undecided</span>"), 5u + 2 + 2);  // findings, and what HEAD asserts
+    EXPECT_EQ(times_in(text, "\n  blocks "), 3u);
+    EXPECT_EQ(times_in(text, "\n  undecided "), 2u);
+    EXPECT_EQ(times_in(text, "\n  passes "), 4u) << text;  // counts that are the same are not told
+    EXPECT_NE(text.find("the slowest w0/fix +6170 %, "), std::string::npos) << text;
+    EXPECT_EQ(times_in(annotations, "::error "),
+              std::min<std::size_t>(ends.failed, 9) + (ends.failed > 9 ? 1 : 0));
+    EXPECT_EQ(times_in(annotations, "::warning "), ends.skipped);
+  }
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -593,9 +593,27 @@ TEST_F(StoredGates, BlockWhatIsSlowerBesideItsAnchor) {
   accept({"sync_every_step"});
   head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.8);
   head_knows_the_runs_of("sync_every_step");
-  const Finished run = gate_of_stored({"sync_every_step"});
+  const Finished run =
+      gate_of_stored({"sync_every_step"}, {"--junit", "j.xml", "--report", "r.html", "--verbose"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "blocks     time  sync_every_step/baseline")) << run.out;
+  // Every assertion is one case, and none is about a temporary file.
+  const std::string xml = text_of(place() / "j.xml");
+  std::smatch told;
+  ASSERT_TRUE(
+      std::regex_search(run.out, told, std::regex("([0-9]+) assertions, ([0-9]+) not held")))
+      << run.out;
+  EXPECT_TRUE(contains(xml, "SIMULATED: nothing was measured\" tests=\"" + told[1].str() +
+                                "\" failures=\"" + told[2].str() + "\" errors=\"0\" skipped=\"0\""))
+      << xml;
+  EXPECT_TRUE(contains(xml,
+                       "name=\"counts.sync_every_step/baseline.launches_per_step\" "
+                       "file=\"sync_every_step.toml\" line="))
+      << xml;
+  for (const std::string& written : {run.out, xml, text_of(place() / "r.html")}) {
+    EXPECT_FALSE(contains(written, "as-stored")) << written;
+    EXPECT_FALSE(contains(written, "/stepgate.")) << written;
+  }
 }
 
 TEST_F(StoredGates, CompareEachPointOfASweepWithItsOwnRuns) {

@@ -108,6 +108,26 @@ std::string named(const Accepted& entry) {
 
 }  // namespace
 
+Finding as_finding(const WorkloadVerdict& workload) {
+  Finding finding{.kind = FindingKind::time,
+                  .severity = severity_of(workload.outcome),
+                  .workload = workload.name,
+                  .what = "time",
+                  .base = workload.base_step_seconds,
+                  .head = workload.head_step_seconds,
+                  .unit = MetricUnit::seconds,
+                  .words = workload.reason,
+                  .outcome = workload.outcome,
+                  .out_of_reach = workload.out_of_reach,
+                  .accepted_growth = workload.accepted_growth,
+                  .at_accepted_growth = workload.at_accepted_growth};
+  if (const auto kernel = kernel_workload_named(workload.name)) {
+    finding.workload = kernel->workload;
+    finding.what = metric_text(*kernel);
+  }
+  return finding;
+}
+
 std::vector<Finding> findings_of(const ComparisonVerdict& comparison,
                                  std::span<const CountedPair> pairs) {
   std::vector<Finding> findings;
@@ -115,25 +135,10 @@ std::vector<Finding> findings_of(const ComparisonVerdict& comparison,
   for (const WorkloadVerdict& workload : comparison.workloads) {
     if (workload.outcome == Outcome::passes) continue;
     if (comparison.slower_together && workload.outcome == Outcome::undecided) continue;
-    Finding finding{.kind = FindingKind::time,
-                    .severity = severity_of(workload.outcome),
-                    .workload = workload.name,
-                    .what = "time",
-                    .base = workload.base_step_seconds,
-                    .head = workload.head_step_seconds,
-                    .unit = MetricUnit::seconds,
-                    .words = workload.reason,
-                    .outcome = workload.outcome,
-                    .out_of_reach = workload.out_of_reach,
-                    .accepted_growth = workload.accepted_growth,
-                    .at_accepted_growth = workload.at_accepted_growth};
-    if (const auto kernel = kernel_workload_named(workload.name)) {
-      finding.workload = kernel->workload;
-      finding.what = metric_text(*kernel);
-    } else if (const CountedPair* pair = pair_of(pairs, workload.name)) {
-      finding.mechanism = parts_that_grew(pair->base, pair->head);
-    }
-    findings.push_back(std::move(finding));
+    findings.push_back(as_finding(workload));
+    // The name of a kernel is that of no pair.
+    if (const CountedPair* pair = pair_of(pairs, workload.name))
+      findings.back().mechanism = parts_that_grew(pair->base, pair->head);
   }
   return findings;
 }
@@ -161,20 +166,22 @@ std::string_view outcome_in_words(const HeadAssertion& assertion) {
   return assertion.outcome ? in_words(*assertion.outcome) : "broken";
 }
 
+Finding as_finding(const HeadAssertion& assertion) {
+  return {.kind = assertion.kind,
+          .severity = severity_of(assertion.outcome),
+          .workload = assertion.scenario,
+          .what = assertion.name,
+          .words = fmt::format("{}: {}{}", outcome_in_words(assertion), assertion.reason,
+                               assertion.out_of_reach ? "; widen the limit" : ""),
+          .place = assertion.place,
+          .outcome = assertion.outcome,
+          .out_of_reach = assertion.out_of_reach};
+}
+
 std::vector<Finding> findings_of(std::span<const HeadAssertion> assertions) {
   std::vector<Finding> findings;
   for (const HeadAssertion& assertion : assertions) {
-    if (assertion.outcome == Outcome::passes) continue;
-    findings.push_back(
-        {.kind = FindingKind::assertion,
-         .severity = severity_of(assertion.outcome),
-         .workload = assertion.scenario,
-         .what = assertion.name,
-         .words = fmt::format("{}: {}{}", outcome_in_words(assertion), assertion.reason,
-                              assertion.out_of_reach ? "; widen the limit" : ""),
-         .place = assertion.place,
-         .outcome = assertion.outcome,
-         .out_of_reach = assertion.out_of_reach});
+    if (assertion.outcome != Outcome::passes) findings.push_back(as_finding(assertion));
   }
   return findings;
 }

@@ -18,8 +18,11 @@
 
 namespace stepgate {
 
-// Returns findings for every workload of the comparison that does not pass. Their mechanism comes
-// from the traces of both sides, where there are any.
+// Says what was found of this workload or kernel, even that it passes.
+Finding as_finding(const WorkloadVerdict&);
+// Returns findings for every workload of the comparison that does not pass, but for those that are
+// undecided where all together are slower. Their mechanism comes from the traces of both sides,
+// where there are any.
 std::vector<Finding> findings_of(const ComparisonVerdict&, std::span<const CountedPair>);
 
 // A step's time and its anchor's, each divided by the same of the stored runs.
@@ -32,13 +35,15 @@ struct GrowthSinceStored {
 
 // The outcome of one assertion of a scenario in HEAD's own run.
 struct HeadAssertion {
-  std::string scenario;
+  std::string scenario;  // or "scenario/variant", of a number that is held against stored runs
   std::string name;
   std::optional<Outcome> outcome;  // absent for a broken scenario
   std::string reason;
   Place place = {};
   bool out_of_reach = false;  // undecided, and more rounds would not decide it
   std::optional<GrowthSinceStored> since_stored = {};  // of an assertion about stored times
+  // It is counts or time for a number that is held against stored runs.
+  FindingKind kind = FindingKind::assertion;
 };
 // Changes `fails` into `machine_slower` where the step is slower than its stored runs by no more
 // than the slowest anchor that the suite found to be slower. An anchor stands for the resource that
@@ -46,6 +51,8 @@ struct HeadAssertion {
 void excuse_by_other_anchors(std::span<HeadAssertion>);
 // Returns the outcome, such as "fails" or "broken".
 std::string_view outcome_in_words(const HeadAssertion&);
+// Says what was found of this assertion, even that it passes.
+Finding as_finding(const HeadAssertion&);
 // Returns a finding for each assertion that does not pass.
 std::vector<Finding> findings_of(std::span<const HeadAssertion>);
 

@@ -73,8 +73,8 @@ std::string summary_headline(const Report& report) {
     const std::size_t count = report.counts[tally.end];
     if (count > 0) append(text, "{} {}, ", count, tally.words);
   }
-  append(text, "{} of {} assertions passed\n\n", report.counts[CaseEnd::passed],
-         report.counts.all());
+  append(text, "{} of {} {} passed\n\n", report.counts[CaseEnd::passed], report.counts.all(),
+         report.verb == "gate" ? "comparisons" : "assertions");
   if (report.simulated) text += "Times are computed: **nothing was measured.**\n\n";
   return text;
 }

@@ -275,7 +275,7 @@ void print_gate_looks(std::ostream& out, const ReportedGate& gate) {
   }
   for (const HeadAssertion& assertion : gate.looks.assertions) {
     if (assertion.outcome == Outcome::passes)
-      line("assertion", assertion.scenario + "." + assertion.name, assertion.reason);
+      line(name_of(assertion.kind), assertion.scenario + "." + assertion.name, assertion.reason);
   }
 }
 

@@ -25,6 +25,7 @@
 #include "report/writers.h"
 #include "verbs/compare/gate_parts.h"
 #include "verbs/compare/introduce_both.h"
+#include "verbs/compare/stored_assertions.h"
 #include "verbs/compare/workers.h"
 #include "verbs/failure.h"
 #include "verbs/machine_reports.h"
@@ -164,6 +165,7 @@ void compare_with_stored(const GateRequest& request, Looked& looked) {
   print_gate_terms(std::cout, looked.subject);
   auto decided = ask_head_as_stored(request);
   if (!decided) return refuse_nothing_compared(looked.findings);
+  for (HeadAssertion& assertion : decided->head.assertions) translate(assertion, request.scenarios);
   take(request, std::move(*decided), looked);
 }
 

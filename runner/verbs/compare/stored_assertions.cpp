@@ -60,6 +60,25 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
+// The kind, workload and name of a number that an assertion holds against stored runs.
+struct StoredNumber {
+  FindingKind kind = FindingKind::counts;
+  std::string workload;
+  std::string what;
+};
+
+// nullopt for the scenario's own assertions.
+std::optional<StoredNumber> stored_number(const std::string& scenario,
+                                          const std::string& assertion) {
+  if (!assertion.starts_with(mark)) return std::nullopt;
+  const std::string rest = assertion.substr(assertion.find('-', mark.size()) + 1);
+  const std::size_t end = rest.rfind('-');
+  const std::string what = rest.substr(end + 1);
+  return StoredNumber{.kind = what == time_name ? FindingKind::time : FindingKind::counts,
+                      .workload = scenario + "/" + rest.substr(0, end),
+                      .what = what};
+}
+
 }  // namespace
 
 StoredAssertions::StoredAssertions(std::span<const Scenario> scenarios, double margin,
@@ -105,12 +124,26 @@ void StoredAssertions::translate(Finding& finding) const {
   if (found == extended_.end()) return;
   replace_all(finding.words, found->file.string(), found->scenario.file);
   if (finding.place.file == found->file.string()) finding.place = {};
-  if (!finding.what.starts_with(mark)) return;
-  const std::string rest = finding.what.substr(finding.what.find('-', mark.size()) + 1);
-  const std::size_t end = rest.rfind('-');
-  finding.workload += "/" + rest.substr(0, end);
-  finding.what = rest.substr(end + 1);
-  finding.kind = finding.what == time_name ? FindingKind::time : FindingKind::counts;
+  if (const auto number = stored_number(finding.workload, finding.what)) {
+    finding.kind = number->kind;
+    finding.workload = number->workload;
+    finding.what = number->what;
+  }
+}
+
+void translate(HeadAssertion& assertion, std::span<const Scenario> scenarios) {
+  const auto scenario = std::ranges::find(scenarios, assertion.scenario, &Scenario::name);
+  const auto number = stored_number(assertion.scenario, assertion.name);
+  if (scenario == scenarios.end() || !number) return;
+  if (!assertion.place.file.empty())
+    replace_all(assertion.reason, assertion.place.file, scenario->file);
+  const std::string variant = number->workload.substr(scenario->name.size() + 1);
+  const auto described = std::ranges::find(scenario->variants, variant, &Variant::name);
+  assertion.place =
+      described == scenario->variants.end() ? Place{scenario->file, 0, 0} : described->place;
+  assertion.kind = number->kind;
+  assertion.scenario = number->workload;
+  assertion.name = number->what;
 }
 
 }  // namespace stepgate

@@ -46,4 +46,7 @@ class StoredAssertions {
   std::vector<Extended> extended_;
 };
 
+// Does the same for an assertion of a temporary file, of which there is no finding where it passes.
+void translate(HeadAssertion&, std::span<const Scenario>);
+
 }  // namespace stepgate
