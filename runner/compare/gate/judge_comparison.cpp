@@ -93,8 +93,8 @@ std::vector<double> hidden_by(ComparisonSide side, const WorkInPair& workload) {
   return all;
 }
 
-// What a request may cost in this pair, in seconds: a few times what it costs the side that answers
-// sooner. A fixed allowance would be 40 % of a segment of 5 ms, which a side could hide.
+// The allowed cost of a request in this pair, in seconds: a few times what it costs the side that
+// answers sooner. A fixed allowance would be 40 % of a segment of 5 ms, which a side could hide.
 double allowed_cost(const WorkInPair& workload) {
   constexpr double least = 1e-4;
   constexpr double times_the_quicker_side = 3;
