@@ -436,19 +436,18 @@ std::vector<Lifetime> allocated_lifetimes_of(const StepPlan& plan) {
 }
 
 double growth_bytes_per_step(const StepPlan& plan) {
-  double grows = 0;
+  std::map<std::int64_t, std::int64_t> grows;  // bytes by the operations' period in steps
   for (const Operation& operation : plan.operations) {
-    const auto bytes = [&](int buffer) {
-      return static_cast<double>(plan.buffers[static_cast<std::size_t>(buffer)].bytes) /
-             static_cast<double>(operation.every);
-    };
     if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {
-      grows += bytes(allocate->buffer);
+      grows[operation.every] += plan.buffers[static_cast<std::size_t>(allocate->buffer)].bytes;
     } else if (const auto* release = std::get_if<Release>(&operation.action)) {
-      grows -= bytes(release->buffer);
+      grows[operation.every] -= plan.buffers[static_cast<std::size_t>(release->buffer)].bytes;
     }
   }
-  return grows;
+  double a_step = 0;
+  for (const auto& [every, bytes] : grows)
+    a_step += static_cast<double>(bytes) / static_cast<double>(every);
+  return a_step;
 }
 
 }  // namespace stepgate

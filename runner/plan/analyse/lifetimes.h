@@ -36,7 +36,8 @@ Lifetimes lifetimes_of(const StepPlan&);
 // Lifetimes of the buffers that the step allocates, each from its Allocate to its Release.
 std::vector<Lifetime> allocated_lifetimes_of(const StepPlan&);
 
-// Bytes that a step allocates and never releases, averaged over steps.
+// Bytes that a step allocates and never releases, averaged over steps. Sums whole bytes and divides
+// last, so that steps that release everything grow by exactly 0.
 double growth_bytes_per_step(const StepPlan&);
 
 }  // namespace stepgate

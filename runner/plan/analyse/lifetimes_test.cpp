@@ -178,6 +178,22 @@ TEST(Lifetimes, OfAPlanThatReleasesWhatItAllocatesDoNotGrow) {
   EXPECT_EQ(growth_bytes_per_step(plan_of(knobs)), 4.0 / 2);
 }
 
+// Sums of thirds and sevenths leave more or less than 0, by the order in which they are added.
+TEST(Lifetimes, OfTurnsAndEvaluationsThatReleaseEverythingGrowByExactlyZero) {
+  for (const Allocator with : {Allocator::cuda, Allocator::cuda_async, Allocator::caching}) {
+    Knobs knobs = small_mlp();
+    knobs.alloc = {.with = with, .when = AllocWhen::op, .keep_bytes = std::nullopt};
+    knobs.model.hidden = 256;
+    knobs.batch.sizes = {64, 96, 160};
+    EXPECT_EQ(value(knobs, Metric::live_slope), 0);
+    EXPECT_EQ(growth_bytes_per_step(plan_of(knobs)), 0);
+    knobs.batch.sizes.clear();
+    knobs.eval = {.every = 7, .batches = 3};
+    EXPECT_EQ(value(knobs, Metric::live_slope), 0);
+    EXPECT_EQ(growth_bytes_per_step(plan_of(knobs)), 0);
+  }
+}
+
 TEST(Lifetimes, LastUntilTheLastOperationThatKeepsTheBuffer) {
   Step step;
   const int kept = step.buffer("kept");
