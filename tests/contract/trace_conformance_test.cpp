@@ -9,8 +9,10 @@
 #include <random>
 
 #include "device/simulated/simulated_device.h"
+#include "measure/trace/conformance.h"
 #include "measure/trace/trace_metrics.h"
 #include "measure/trace/trace_rounds.h"
+#include "plan/allocate/run_allocator.h"
 #include "plan/compose/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
@@ -124,6 +126,33 @@ TEST(TraceConformance, PassesWhereAnAllocatorSettlesAfterItsFirstSteps) {
       SCOPED_TRACE(fmt::format("{} layers on {}", layers, profile));
       EXPECT_GE(compare(plans.front(), traced(*device, plans).rounds.front().variants.front()), 11);
     }
+  }
+}
+
+// An evaluation, or the largest of many batches, needs the most memory. The plan must know it,
+// though the scenario counts fewer steps.
+TEST(TraceConformance, PassesWhereTheMostIsHeldAfterTheCountedSteps) {
+  Knobs evaluated = model_knobs("fp32_sgd");
+  evaluated.alloc.with = Allocator::caching;
+  evaluated.alloc.when = AllocWhen::op;
+  Knobs turns = evaluated;
+  evaluated.eval = {.every = 20, .batches = 8, .store = EvalStore::device};
+  turns.batch.sizes.assign(30, 64);
+  turns.batch.sizes.back() = 4096;
+  for (const Knobs& knobs : {evaluated, turns}) {
+    Scenario scenario = scenario_of(knobs);
+    scenario.measure.steps = 10;
+    StepPlan plan = build_step_plans(scenario, 1).front();
+    const PlannedStep step = with_facts(plan);
+    const auto device = simulated({.seed = 1});
+    const Traced result = traced(*device, {&step, 1});
+    EXPECT_EQ(reason_against_conformance({&step, 1}, result), std::nullopt);
+    plan.allocator_simulation =
+        std::get<CountedAllocations>(run_allocator(plan, plan.counted_steps)).simulation;
+    const PlannedStep too_few = with_facts(plan);
+    EXPECT_NE(
+        reason_against_conformance({&too_few, 1}, result).value_or("").find("its buffers held"),
+        std::string::npos);
   }
 }
 

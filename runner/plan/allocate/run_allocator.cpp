@@ -16,6 +16,34 @@ namespace {
 
 constexpr std::int64_t endless_bytes = std::int64_t{1} << 50;
 constexpr std::size_t most_slope_points = 1000;
+// The first half of these lets the cache settle, and a slope needs two points in the second.
+constexpr std::int64_t enough_periods = 4;
+// The cost of a simulation in requests to the allocator: so many take less than a second. To pass
+// by an operation that does not act in a step costs a small share of a request.
+constexpr double most_requests = 1e6;
+constexpr double passing_by = 0.02;
+
+// The operations that the allocator serves in the steps themselves.
+std::vector<const Operation*> served_in_steps(const StepPlan& plan) {
+  std::vector<const Operation*> served;
+  for (const Operation& operation : plan.operations) {
+    const bool acts = std::holds_alternative<Allocate>(operation.action) ||
+                      std::holds_alternative<Release>(operation.action) ||
+                      std::holds_alternative<EmptyCache>(operation.action);
+    if (acts && !operation.captured) served.push_back(&operation);
+  }
+  return served;
+}
+
+// The number of steps after which the same operations act again, or any number above `most`.
+std::int64_t period_of(const std::vector<const Operation*>& operations, std::int64_t most) {
+  std::int64_t period = 1;
+  for (const Operation* operation : operations) {
+    period = std::lcm(period, operation->every);
+    if (period > most) break;
+  }
+  return period;
+}
 
 // At most so many values, evenly spaced, from the second half.
 std::vector<std::pair<double, double>> points_of(const std::vector<std::int64_t>& values) {
@@ -67,13 +95,12 @@ class WatchedMemory : public SimulatedMemory {
 class AllocatorRun {
  public:
   AllocatorRun(const StepPlan& plan, std::int64_t steps, MemoryHistory* history)
-      : plan_(plan), steps_(steps), history_(history), memory_(history), allocator_(plan, memory_) {
-    for (const Operation& operation : plan.operations) {
-      const bool acts = std::holds_alternative<Allocate>(operation.action) ||
-                        std::holds_alternative<Release>(operation.action) ||
-                        std::holds_alternative<EmptyCache>(operation.action);
-      if (acts && !operation.captured) operations_.push_back(&operation);
-    }
+      : plan_(plan),
+        steps_(steps),
+        history_(history),
+        memory_(history),
+        allocator_(plan, memory_),
+        operations_(served_in_steps(plan)) {
     calls_.resize(plan.operations.size());
     simulation_.steps = steps;
     simulation_.depends_on_streams = frees_depend_on_streams(plan);
@@ -86,37 +113,26 @@ class AllocatorRun {
     tell_what_is_kept();
     if (auto cannot = capture_graph()) return *std::move(cannot);
     std::vector<std::int64_t> live;
-    const std::int64_t last_steps = steps_that_repeat();
-    // With at least a few repetitions, live memory is sampled once per repetition, since it varies
-    // within one.
-    const std::int64_t steps_apart = last_steps <= steps_ / 4 ? last_steps : 1;
+    // Live memory varies within a period, so it is sampled once in each.
+    const std::int64_t period = period_of(operations_, steps_);
+    const std::int64_t last_steps = std::min(period, steps_);
     for (std::int64_t step = -prefetch_depth(plan_); step < steps_; ++step) {
       if (step == steps_ - last_steps) steady_ = true;
       issue_step(step);
       // Simulates a device that keeps up with the host. This matters only for frees across streams.
       for (int stream = 0; stream < std::ssize(plan_.streams); ++stream) memory_.finish(stream);
-      const bool repeats = (step + 1) % steps_apart == 0;
+      const bool repeats = (step + 1) % period == 0;
       if (step < 0) continue;
       asked_.push_back(allocator_.statistics().num_device_alloc +
                        allocator_.statistics().num_device_free);
       if (repeats) live.push_back(allocator_.statistics().allocated_bytes.all.current);
     }
     simulation_.settled_after = settled_after(last_steps);
-    finish(live, steps_apart);
+    finish(live, period);
     return CountedAllocations{simulation_, mean_calls()};
   }
 
  private:
-  // The number of steps after which the requests to the allocator repeat.
-  std::int64_t steps_that_repeat() const {
-    std::int64_t period = 1;
-    for (const Operation* operation : operations_) {
-      period = std::lcm(period, operation->every);
-      if (period > steps_) return steps_;
-    }
-    return period;
-  }
-
   // Known only if twice the steps that it took, and at least two periods more, were simulated.
   std::optional<std::int64_t> settled_after(std::int64_t period) const {
     const auto calls_of_period = [&](std::int64_t last) {
@@ -248,14 +264,13 @@ class AllocatorRun {
     return means;
   }
 
-  void finish(const std::vector<std::int64_t>& live, std::int64_t steps_apart) {
+  void finish(const std::vector<std::int64_t>& live, std::int64_t period) {
     const MemoryStatistics after = allocator_.statistics();
     simulation_.ooms = after.num_ooms;
     simulation_.retries = after.num_alloc_retries;
     simulation_.peak_live_bytes = after.allocated_bytes.all.peak;
     simulation_.peak_reserved_bytes = after.reserved_bytes.all.peak;
-    simulation_.live_slope_bytes =
-        theil_sen_slope(points_of(live)) / static_cast<double>(steps_apart);
+    simulation_.live_slope_bytes = theil_sen_slope(points_of(live)) / static_cast<double>(period);
     if (history_ != nullptr) history_->segments = allocator_.allocator().snapshot();
     memory_.stop_telling();  // what follows is not part of the steps
     allocator_.empty_cache();
@@ -282,6 +297,18 @@ class AllocatorRun {
 };
 
 }  // namespace
+
+SimulatedSteps steps_to_simulate(const StepPlan& plan) {
+  const std::vector<const Operation*> served = served_in_steps(plan);
+  double a_step = 1;
+  for (const Operation* operation : served)
+    a_step += passing_by + 1 / static_cast<double>(operation->every);
+  const auto most = static_cast<std::int64_t>(most_requests / a_step);
+  const std::int64_t wanted =
+      enough_periods * period_of(served, std::max(most, plan.counted_steps));
+  const std::int64_t steps = std::max(plan.counted_steps, std::min(wanted, most));
+  return {.steps = steps, .know_every_step = steps >= wanted};
+}
 
 std::variant<CountedAllocations, CannotLoad> run_allocator(const StepPlan& plan, std::int64_t steps,
                                                            MemoryHistory* history) {

@@ -70,6 +70,82 @@ TEST(RunAllocator, SeesALeakToTheByteAndNoneInACacheThatGrows) {
   EXPECT_EQ(value(planned(growing, 400), Metric::live_slope), 0);
 }
 
+// A list of losses grows by a block of 512 bytes at a time.
+TEST(RunAllocator, SeesALeakThatIsRarerThanTheCountedSteps) {
+  for (const std::int64_t every : {1, 7, 20, 25, 40, 50, 60, 100, 250}) {
+    Knobs kept = served(Allocator::caching, AllocWhen::step);
+    kept.log = {.every = every, .via = LogVia::keep_on_device};
+    EXPECT_DOUBLE_EQ(value(planned(kept), Metric::live_slope), 512.0 / static_cast<double>(every));
+  }
+  Knobs leaking = served(Allocator::caching, AllocWhen::op);
+  leaking.alloc.leak_bytes = 1 << 20;
+  EXPECT_EQ(value(planned(leaking, 2), Metric::live_slope), 1 << 20);
+}
+
+Knobs evaluated_every(std::int64_t every) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::op);
+  knobs.eval = {.every = every, .batches = 8, .store = EvalStore::device};
+  return knobs;
+}
+
+TEST(RunAllocator, KnowsThePeakOfAnEvaluationThatIsRarerThanTheCountedSteps) {
+  const StepPlan often = planned(evaluated_every(2));
+  ASSERT_GT(value(often, Metric::peak_live),
+            value(planned(served(Allocator::caching, AllocWhen::op)), Metric::peak_live));
+  for (const std::int64_t every : {20, 51, 60, 100, 250}) {
+    const StepPlan plan = planned(evaluated_every(every), 10);
+    EXPECT_EQ(value(plan, Metric::peak_live), value(often, Metric::peak_live)) << every;
+    EXPECT_EQ(value(plan, Metric::peak_reserved), value(often, Metric::peak_reserved)) << every;
+    EXPECT_EQ(value(plan, Metric::live_slope), 0) << every;
+    EXPECT_EQ(plan.allocator_simulation->steps, 10) << "over which refusals are counted";
+  }
+  Knobs emptied = served(Allocator::caching, AllocWhen::op);
+  emptied.alloc.empty_cache_every = 100;
+  EXPECT_GE(value(planned(emptied), Metric::device_frees_per_step), 0.01);
+}
+
+TEST(RunAllocator, KnowsThePeakOfMoreBatchSizesThanCountedSteps) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::op);
+  knobs.batch.sizes.assign(60, 64);
+  knobs.batch.sizes.back() = 4096;
+  EXPECT_GE(value(planned(knobs), Metric::peak_live), value(planned(knobs), Metric::need));
+  knobs.batch.sizes.resize(30, 64);
+  knobs.batch.sizes.back() = 4096;
+  knobs.alloc.when = AllocWhen::resize;
+  knobs.alloc.release = false;
+  EXPECT_GT(value(planned(knobs), Metric::live_slope), 0);
+}
+
+TEST(RunAllocator, RefusesAVariantThatIsRefusedMemoryAfterTheCountedSteps) {
+  Knobs knobs = evaluated_every(100);
+  knobs.batch.size = 8192;  // activations of 16 MiB, each a segment
+  knobs.alloc.cap = {CapOf::bytes, value(planned(knobs), Metric::peak_reserved)};
+  EXPECT_EQ(value(planned(knobs), Metric::ooms), 0);
+  Knobs alone = knobs;
+  alone.eval.every = 0;
+  knobs.alloc.cap = {CapOf::bytes, value(planned(alone), Metric::peak_reserved)};
+  const std::string refusal = refusal_of(knobs);
+  EXPECT_NE(refusal.find("is refused memory after the 50 steps that are counted: step 99, "),
+            std::string::npos)
+      << refusal;
+  EXPECT_THROW((void)planned(knobs, 50, true), RequestError) << "though its ooms would be 0";
+  EXPECT_EQ(value(planned(knobs, 100, true), Metric::ooms), 1);
+}
+
+TEST(RunAllocator, DoesNotKnowTheStepsOfAPeriodThatIsTooLong) {
+  Knobs knobs = evaluated_every(9973);
+  knobs.log = {.every = 9967, .via = LogVia::keep_on_device};
+  const StepPlan plan = planned(knobs);
+  EXPECT_FALSE(steps_to_simulate(plan).know_every_step);
+  for (const Metric unknown :
+       {Metric::peak_live, Metric::peak_reserved, Metric::live_slope,
+        Metric::device_allocs_per_step, Metric::device_frees_per_step, Metric::host_waits_per_step})
+    EXPECT_FALSE(counted(plan, unknown)) << row_of(unknown).name;
+  EXPECT_EQ(value(plan, Metric::ooms), 0);
+  knobs.alloc = {.with = Allocator::fixed, .when = AllocWhen::never, .keep_bytes = std::nullopt};
+  EXPECT_TRUE(counted(planned(knobs), Metric::peak_live)) << "without an allocator";
+}
+
 TEST(RunAllocator, EmptyingTheCacheGivesBackAndTakesEveryTime) {
   Knobs knobs = served(Allocator::caching, AllocWhen::step);
   knobs.alloc.empty_cache_every = 1;

@@ -316,9 +316,19 @@ Diagnostic too_many_together(const Scenario& scenario, const Variant& last, std:
           largest_knobs(last.knobs)};
 }
 
-// Simulates the step's allocator. Returns why no step can run, if that is so. The driver calls of a
-// steady step are known only once the allocator has settled, which may take more steps than are
-// counted.
+// The simulation of the counted steps, with what is known only from more steps.
+CountedAllocations known_from_more(const AllocatorSimulation& counted, CountedAllocations more) {
+  more.simulation.steps = counted.steps;
+  more.simulation.refused_steps = counted.refused_steps;
+  more.simulation.ooms = counted.ooms;
+  more.simulation.retries = counted.retries;
+  more.simulation.live_after_empty_cache_bytes = counted.live_after_empty_cache_bytes;
+  return more;
+}
+
+// Simulates the step's allocator. Returns why no step can run, if that is so. A period of the step
+// may be longer than the counted steps. The driver calls of a steady step are known only once the
+// allocator has settled, which may take more steps yet.
 std::optional<CannotLoad> count_allocations(StepPlan& plan) {
   if (!plan.allocator) {
     const auto& allowed = plan.cap_bytes;
@@ -332,9 +342,14 @@ std::optional<CannotLoad> count_allocations(StepPlan& plan) {
   }
   const auto counted = run_allocator(plan, plan.counted_steps);
   if (const auto* cannot = std::get_if<CannotLoad>(&counted)) return *cannot;
-  auto [simulation, calls] = std::get<CountedAllocations>(counted);
-  std::int64_t steps = plan.counted_steps;
-  const bool may_settle = simulation.refused_steps == 0 && simulation.live_slope_bytes <= 0;
+  auto known = std::get<CountedAllocations>(counted);
+  auto& [simulation, calls] = known;
+  std::int64_t steps = steps_to_simulate(plan).steps;
+  if (steps > plan.counted_steps) {
+    auto more = std::get<CountedAllocations>(run_allocator(plan, steps));
+    known = known_from_more(simulation, std::move(more));
+  }
+  const bool may_settle = simulation.first_refusal.empty() && simulation.live_slope_bytes <= 0;
   while (may_settle && !simulation.settled_after && 2 * steps <= most_steps_to_settle) {
     steps *= 2;
     auto longer = std::get<CountedAllocations>(run_allocator(plan, steps));
@@ -362,6 +377,28 @@ std::optional<Diagnostic> wrong_cap(const Scenario& scenario, const Variant& var
                     "write it in bytes or as a share of need, or take the tag out"};
 }
 
+// Steps that are refused memory cannot be timed. Plans alone decide about them where 'ooms' counts
+// the first refusal.
+std::optional<Diagnostic> reason_against_refusals(const Scenario& scenario, const Variant& variant,
+                                                  const StepPlan& plan) {
+  const auto& simulation = plan.allocator_simulation;
+  if (!simulation || simulation->first_refusal.empty()) return std::nullopt;
+  if (simulation->refused_steps == 0) {
+    return Diagnostic{
+        variant.place,
+        fmt::format("variant '{}' is refused memory after the {} steps that are counted: {}",
+                    variant.name, simulation->steps, simulation->first_refusal),
+        "raise 'alloc.cap', or, where plans decide the scenario, 'measure.steps' beyond that step"};
+  }
+  if (is_planned_only(scenario)) return std::nullopt;
+  return Diagnostic{
+      variant.place,
+      fmt::format("variant '{}' is refused memory in {} of {} steps and cannot be timed: {}",
+                  variant.name, simulation->refused_steps, simulation->steps,
+                  simulation->first_refusal),
+      "tag the scenario \"no_gpu\" to have its plans decide it, or raise 'alloc.cap'"};
+}
+
 // Returns why the plan cannot run; simulates its allocator for this.
 std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant& variant,
                                          StepPlan& plan) {
@@ -381,16 +418,7 @@ std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant
     return Diagnostic{variant.place, who + "has no memory to start with: " + refused->reason,
                       refused->way_out};
   }
-  if (plan.allocator_simulation && plan.allocator_simulation->refused_steps > 0 &&
-      !is_planned_only(scenario)) {
-    return Diagnostic{
-        variant.place,
-        who + "is refused memory in " + std::to_string(plan.allocator_simulation->refused_steps) +
-            " of " + std::to_string(plan.allocator_simulation->steps) +
-            " steps and cannot be timed: " + plan.allocator_simulation->first_refusal,
-        "tag the scenario \"no_gpu\" to have its plans decide it, or raise 'alloc.cap'"};
-  }
-  return std::nullopt;
+  return reason_against_refusals(scenario, variant, plan);
 }
 
 // Names of the kernels without duplicates, in the order of their first launches.

@@ -9,6 +9,7 @@
 #include "base/text/units.h"
 #include "kernels/catalogue.h"
 #include "kernels/gemm/gemm.h"
+#include "plan/allocate/run_allocator.h"
 #include "plan/analyse/access.h"
 #include "plan/count/pool_returns.h"
 #include "plan/count/step_memory.h"
@@ -259,6 +260,17 @@ std::set<Metric> that_may_differ(const StepPlan& plan) {
   return gives_back ? all : std::set{Metric::device_allocs_per_step};
 }
 
+// Removes what the allocator's simulation does not know where the step repeats only after too many
+// steps to simulate.
+void remove_unknown(const StepPlan& plan, PlanFacts& facts) {
+  if (!plan.allocator_simulation || steps_to_simulate(plan).know_every_step) return;
+  for (const Metric unknown : {Metric::peak_live, Metric::peak_reserved, Metric::reserve_overhead,
+                               Metric::fragmentation_peak, Metric::live_slope,
+                               Metric::device_allocs_per_step, Metric::device_frees_per_step,
+                               Metric::host_waits_per_step, Metric::spinning_waits_per_step})
+    facts.counts.erase(unknown);
+}
+
 // The cap in bytes; nullopt where it is a share of device memory and there is no device.
 std::optional<double> memory_cap(const StepPlan& plan) {
   if (plan.cap_of_device) return std::nullopt;
@@ -390,6 +402,7 @@ void count(const StepPlan& plan, PlanFacts& facts) {
   facts.counts[Metric::state_bytes] = state_bytes(plan);
   if (plan.ranks.count > 1) count_collectives(plan, facts);
   facts.may_differ = that_may_differ(plan);
+  remove_unknown(plan, facts);
 }
 
 }  // namespace stepgate

@@ -271,10 +271,10 @@ class MemoryScreen {
     if (plan_.allocator_simulation) {
       const AllocatorSimulation& simulation = *plan_.allocator_simulation;
       rows.push_back({"served", size_text(simulation.peak_reserved_bytes),
-                      fmt::format("reserved by the step's allocator over {} steps, {} live in its "
-                                  "blocks; {} steps refused",
-                                  simulation.steps, size_text(simulation.peak_live_bytes),
-                                  simulation.refused_steps)});
+                      fmt::format("reserved by the step's allocator, {} live in its blocks; {} of "
+                                  "{} steps refused",
+                                  size_text(simulation.peak_live_bytes), simulation.refused_steps,
+                                  simulation.steps)});
     }
     if (const double growth = facts_.growth_bytes_per_step; growth > 0) {
       rows.push_back({"growth", rounded_bytes_text(growth), "a step, never released"});
