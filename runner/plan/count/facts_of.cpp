@@ -101,6 +101,9 @@ std::vector<PeriodicWork> periodic_work(const StepPlan& plan,
       if (facts[index].tally.*row.amount != 0) work->counts.insert(row.metric);
     }
     if (operation.captured) work->counts.insert(Metric::launches_per_step);
+    // The steps after it ask the driver for what it gave back.
+    if (std::holds_alternative<EmptyCache>(operation.action))
+      work->counts.insert(Metric::device_allocs_per_step);
   }
   const LoaderKnobs& loader = plan.loader;
   if (loader.depth > 0 && loader.restart_every > 1) {
