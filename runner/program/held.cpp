@@ -14,7 +14,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/files/write_file.h"
@@ -93,6 +95,13 @@ constexpr nanoseconds clock_granularity = std::chrono::milliseconds(1);
 constexpr double late_share = 0.25;
 constexpr nanoseconds late_once = std::chrono::milliseconds(50);
 
+// The other ranks are this late at most where they wait for each other in collectives.
+constexpr std::chrono::seconds most_wait_for_ranks{1};
+constexpr std::chrono::microseconds between_looks_at_ranks{200};
+// After two steps the clocks of the device have risen again too.
+constexpr std::int64_t fewest_steps_to_settle = 2;
+constexpr std::int64_t most_steps_to_settle = 16;
+
 constexpr const char* way_out_of_clock =
     "not comparable: the clock stops before the work is done; let the program neither replace "
     "Python's clocks nor torch.cuda.synchronize";
@@ -116,10 +125,24 @@ std::filesystem::path trace_of(const TemporaryFolder& folder, std::int64_t rank)
 }
 
 // The ranks share the last end of a step to which they may go, and the first and the last one
-// of a trace. The hook of rank 0 writes it.
+// of a trace, which the hook of rank 0 writes. Each other rank writes behind them where it is held:
+// one more than that end, and 0 before it was held.
+using SharedNumbers = std::array<std::int64_t, 3 + held_wire::most_held_ranks>;
+
+std::filesystem::path shared_numbers_in(const TemporaryFolder& folder) {
+  return socket_in(folder).string() + ".steps";
+}
+
 void make_shared_numbers(const TemporaryFolder& folder) {
-  constexpr std::size_t bytes = 3 * sizeof(std::int64_t);
-  write_file(socket_in(folder).string() + ".steps", std::string(bytes, '\0'));
+  write_file(shared_numbers_in(folder), std::string(sizeof(SharedNumbers), '\0'));
+}
+
+bool all_ranks_are_held(const TemporaryFolder& folder) {
+  SharedNumbers numbers{};
+  std::ifstream file(shared_numbers_in(folder), std::ios::binary);
+  file.read(reinterpret_cast<char*>(numbers.data()), sizeof numbers);
+  return std::all_of(numbers.begin() + 3, numbers.end(),
+                     [&](std::int64_t held) { return held == 0 || held == numbers.front() + 1; });
 }
 
 OwnedDescriptor listen_in(const TemporaryFolder& folder) {
@@ -226,6 +249,32 @@ void HeldProgram::accept_process(Clock::time_point deadline) {
   ::unlink(socket_in(folder_).c_str());
 }
 
+// A rank that ends its steps much later than rank 0 is stopped where it is.
+void HeldProgram::wait_for_ranks(Clock::time_point deadline) {
+  const Clock::time_point until = std::min(deadline, Clock::now() + most_wait_for_ranks);
+  while (!all_ranks_are_held(folder_) && Clock::now() < until)
+    std::this_thread::sleep_for(between_looks_at_ranks);
+}
+
+void HeldProgram::stop(Clock::time_point deadline) {
+  wait_for_ranks(deadline);
+  stopped_ = program_->stop();
+  most_children_ = std::max(most_children_, static_cast<std::int64_t>(stopped_.most_children));
+  if (stopped_.running) {
+    fail(fmt::format("has a process {} that cannot be stopped while others are timed",
+                     *stopped_.running),
+         "let it start no process of another user", true);
+  }
+}
+
+void HeldProgram::go_on() {
+  let_go_on(std::exchange(stopped_, {}));
+}
+
+std::int64_t HeldProgram::steps_to_settle() const {
+  return std::clamp(most_children_, fewest_steps_to_settle, most_steps_to_settle);
+}
+
 void HeldProgram::send(std::string_view line) {
   const std::string text = std::string(line) + '\n';
   // The wait for the answer says why nobody reads it.
@@ -295,6 +344,7 @@ HeldRun HeldProgram::run(std::int64_t steps, std::int64_t wash_out) {
   const Clock::time_point asked = Clock::now();
   const Clock::time_point deadline = asked + request_.answer_limit;
   send(json_line({{"steps", steps}, {"wash_out", wash_out}}));
+  go_on();
   (void)answer<held_wire::Begun>(deadline, late);
   const Clock::time_point begun = Clock::now();
   const held_wire::Ran ran = answer<held_wire::Ran>(deadline, late);
@@ -308,6 +358,7 @@ HeldRun HeldProgram::run(std::int64_t steps, std::int64_t wash_out) {
                     .peak_memory_bytes = ran.peak_memory_bytes,
                     .reserved_memory_bytes = ran.reserved_memory_bytes};
   check_clock(run, end - begun);
+  stop(deadline);
   return run;
 }
 
@@ -320,6 +371,7 @@ std::vector<std::filesystem::path> HeldProgram::trace(std::int64_t steps, std::i
   for (std::int64_t rank = 0; rank < held_wire::most_held_ranks; ++rank)
     std::filesystem::remove(trace_of(folder_, rank), unreadable);
   send(json_line({{"steps", steps}, {"wash_out", wash_out}, {"trace", true}}));
+  go_on();
   const auto traced = answer<held_wire::Traced>(deadline, late);
   std::vector<std::filesystem::path> traces;
   for (std::int64_t rank = 0; rank < traced.ranks; ++rank) {
@@ -330,6 +382,7 @@ std::vector<std::filesystem::path> HeldProgram::trace(std::int64_t steps, std::i
       look_around(-1, deadline);
     }
   }
+  stop(deadline);
   return traces;
 }
 
@@ -355,6 +408,7 @@ void HeldProgram::check_clock(const HeldRun& run, nanoseconds between) {
 void HeldProgram::quit() {
   if (connection_.get() >= 0) {
     send(json_line({{"quit", true}}));
+    go_on();
     const Clock::time_point deadline = Clock::now() + time_to_report_end;
     while (!program_->status() && Clock::now() < deadline) look_around(-1, deadline);
   }

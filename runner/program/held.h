@@ -2,7 +2,9 @@
 // A program, unchanged, that is held at the end of a step until it is asked for steps. The Python
 // hook (python/stepgate/hook) speaks for the first process whose optimizer ends a step, of several
 // ranks for rank 0. The other ranks are held at the same end of a step: one that waited in its next
-// collective would keep its GPU busy. Nothing of CUPTI is loaded, but for a trace.
+// collective would keep its GPU busy. From its first run of steps on nothing of a held program
+// runs: it and all that it started are stopped, so that a loader neither fills its queue meanwhile
+// nor disturbs what is timed. Nothing of CUPTI is loaded, but for a trace.
 #pragma once
 
 #include <chrono>
@@ -82,6 +84,10 @@ class HeldProgram {
   const HeldHello& hello();
   // Lets it run: `wash_out` steps, then at once `steps` that are timed.
   HeldRun run(std::int64_t steps, std::int64_t wash_out);
+  // As many unscored steps as the next run needs at least; known from the first run on. Timers go
+  // on in what is stopped, so each loader process may have a batch more when it goes on: there is a
+  // step for each child of the process that has most, from 2 to 16.
+  std::int64_t steps_to_settle() const;
   // Lets it run: `wash_out` steps, then `steps` that torch.profiler records. Returns a trace for
   // each rank of this machine, which exists as long as this object.
   std::vector<std::filesystem::path> trace(std::int64_t steps, std::int64_t wash_out);
@@ -93,6 +99,9 @@ class HeldProgram {
 
   void look_around(int descriptor, Clock::time_point deadline);
   void accept_process(Clock::time_point deadline);
+  void wait_for_ranks(Clock::time_point deadline);
+  void stop(Clock::time_point deadline);
+  void go_on();
   void send(std::string_view line);
   std::string take_line(Clock::time_point deadline, const std::string& late);
   template <class Value>
@@ -107,6 +116,8 @@ class HeldProgram {
   OwnedDescriptor connection_;
   ShownOutput shown_;  // outlives the program
   std::optional<Supervised> program_;
+  StoppedProcesses stopped_;
+  std::int64_t most_children_ = 0;
   Clock::time_point start_;
   std::string unread_;
   std::optional<HeldHello> hello_;

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 how = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -56,6 +57,19 @@ if how == "no_optimizer":
     sys.exit(7)
 if how == "ignores_signals":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if how == "says_its_end":
+    signal.signal(signal.SIGTERM, lambda *_: (open(os.environ["FAKE_STEPS_FILE"], "w").close(), os._exit(0)))
+if how == "loads":  # a thread, and a process that left the session; both write on and on
+    def load(name):
+        while True:
+            time.sleep(0.002)
+            with open(os.environ["FAKE_STEPS_FILE"] + name, "a") as file:
+                file.write("x")
+
+    threading.Thread(target=load, args=("thread",), daemon=True).start()
+    if os.fork() == 0:
+        os.setsid()
+        load("process")
 if how == "replaces_clock":
     time.perf_counter_ns = time.perf_counter = lambda: 0
 optimizer, second = AdamW(), AdamW()

@@ -189,6 +189,27 @@ TEST_F(ProgramGate, ASlowerHeadBlocksAndAFasterOneDoesNot) {
   EXPECT_EQ(faster.exit_code, 0) << faster.out << faster.err;
 }
 
+// A loader that filled its queue while its program was held would hide how slow it is.
+TEST_F(ProgramGate, ALoaderThatIsSlowerThanTheStepIsNotHiddenByItsQueue) {
+  const auto with_loader = [&](const std::string& name, const std::string& seconds) {
+    side(name, "optimizer = AdamW()",
+         "import queue, threading\nbatches = queue.Queue(8)\n\n\ndef load():\n    while True:\n"
+         "        time.sleep(" +
+             seconds +
+             ")\n        batches.put(1)\n\n\nthreading.Thread(target=load, "
+             "daemon=True).start()\noptimizer = AdamW()");
+    std::string text = text_of(place() / name / "train.py");
+    write(name + "/train.py", text.replace(text.find(here), here.size(), "batches.get()"));
+  };
+  with_loader("base", "0.003");
+  with_loader("head", "0.009");
+  const Finished slower = gate(times);
+  EXPECT_EQ(slower.exit_code, 1) << slower.out << slower.err;
+  with_loader("head", "0.003");
+  const Finished same = gate(times);
+  EXPECT_TRUE(same.exit_code == 0 || same.exit_code == 77) << same.out << same.err;
+}
+
 // Both ranks take as long, since they wait for each other: the trace names the one that works
 // longer.
 TEST_F(ProgramGate, TheSlowRankIsNamed) {

@@ -167,6 +167,55 @@ TEST(Held, EveryRankIsHeldAtTheSameEndOfAStep) {
   program.quit();
 }
 
+// A loader that went on would fill its queue, and take time of what runs meanwhile.
+TEST(Held, NothingOfAHeldProgramRuns) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "loaded").string();
+  HeldRequest request = request_of({"loads"});
+  request.variables.push_back("FAKE_STEPS_FILE=" + file);
+  HeldProgram program(request, files);
+  const auto loaded = [&] {
+    return std::pair(std::filesystem::file_size(file + "thread"),
+                     std::filesystem::file_size(file + "process"));
+  };
+  auto before = std::pair<std::uintmax_t, std::uintmax_t>{};
+  for (int run = 0; run < 3; ++run) {
+    expect_near(program.run(10, 5), step, 5);
+    const auto held = loaded();
+    EXPECT_GT(held.first, before.first);
+    EXPECT_GT(held.second, before.second);
+    std::this_thread::sleep_for(milliseconds(200));
+    EXPECT_EQ(loaded(), held);
+    before = held;
+  }
+  program.quit();
+}
+
+TEST(Held, OneThatIsStoppedIsAskedToEndToo) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "end").string();
+  HeldRequest request = request_of({"says_its_end"});
+  request.variables.push_back("FAKE_STEPS_FILE=" + file);
+  {
+    HeldProgram program(request, files);
+    program.run(1, 0);
+  }
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+TEST(Held, EachLoaderProcessHasAStepToSettle) {
+  HeldRequest request = request_of({"forks"});
+  HeldProgram one(request, files);
+  one.run(1, 1);
+  EXPECT_EQ(one.steps_to_settle(), 2);
+  request.command = {"/bin/sh", "-c",
+                     "for loader in 1 2 3 4 5; do sleep 60 & done; exec " STEPGATE_PYTHON " " +
+                         programs + "/fake_held.py"};
+  HeldProgram five(request, files);
+  five.run(1, 1);
+  EXPECT_EQ(five.steps_to_settle(), 5);
+}
+
 TEST(Held, ARankWithoutTheFirstOneIsNeverAskedForSteps) {
   HeldRequest alone = request_of({""});
   alone.variables.emplace_back("RANK=1");
@@ -226,7 +275,7 @@ TEST(Held, NothingIsLeftWhereStepgateIsKilled) {
     HeldRequest request = request_of({"ignores_signals"});
     request.variables.push_back("FAKE_PID_FILE=" + file.string());
     HeldProgram program(request, files);
-    (void)program.hello();
+    program.run(1, 0);  // it is stopped from then on
     std::ofstream(folder.path() / "held") << "yes";
     ::pause();
   }

@@ -158,8 +158,10 @@ class _Held:
         with open(os.environ[_SOCKET] + ".steps", "r+b") as file:
             shared = mmap.mmap(file.fileno(), 0)
         # The last end to which all ranks may go (-1: they exit), and those of a trace.
-        self._most, self._first_traced, self._last_traced = (
-            ctypes.c_int64.from_buffer(shared, place) for place in (0, 8, 16))
+        # Behind them each other rank says where it is held.
+        self._most, self._first_traced, self._last_traced, self._held_at = (
+            ctypes.c_int64.from_buffer(shared, 8 * place)
+            for place in (0, 1, 2, 3 + int(self._rank) % (len(shared) // 8 - 3)))
         if self._rank == "0":
             self._connect(name)
 
@@ -180,6 +182,9 @@ class _Held:
 
     def _hold_if_due(self):
         if self._connection is None:
+            if self._ends == self._most.value:
+                self._wait_for_device()
+                self._held_at.value = self._ends + 1
             while self._ends == self._most.value:
                 self._sleep(0.001)
             if self._most.value < 0:

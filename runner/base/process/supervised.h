@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/process/command.h"
+#include "base/process/stop_processes.h"
 
 namespace stepgate {
 
@@ -67,6 +68,9 @@ class Supervised {
   std::optional<int> start_problem() const { return start_problem_; }  // errno
   // As waitpid gives it, once nothing of the program is left.
   std::optional<int> status() const { return status_; }
+
+  // Stops the program and all that it started. What is stopped can be ended all the same.
+  StoppedProcesses stop() const { return stop_descendants(supervisor_); }
 
  private:
   int supervisor_ = -1;

@@ -114,6 +114,7 @@ class Supervisor {
 
   void ask_to_end() {
     ::kill(-worker_, SIGTERM);
+    ::kill(-worker_, SIGCONT);  // a stopped process would not see the request
     const auto deadline = Clock::now() + time_to_end;
     while (!status_ && Clock::now() < deadline) {
       const auto left =

@@ -22,8 +22,6 @@
 namespace stepgate {
 namespace {
 
-// Steps after which the clocks of the device have risen again.
-constexpr std::int64_t held_wash_out_steps = 2;
 // A process has about so much beside what PyTorch reserves: its context and loaded kernels.
 constexpr std::int64_t memory_of_a_context = std::int64_t{1} << 30;
 constexpr std::int64_t traced_steps = 20;
@@ -152,7 +150,7 @@ class ProgramServer {
     end_held();
     held_.emplace(program->held, files_);
     const HeldRun run = held_->run(1, program->warm_up_steps);
-    Loaded loaded{.wash_out_steps = held_wash_out_steps};
+    Loaded loaded{.wash_out_steps = held_->steps_to_settle()};
     if (run.reserved_memory_bytes > 0 && held_->hello().device_memory_bytes > 0) {
       loaded.memory_bytes = run.reserved_memory_bytes + memory_of_a_context;
       loaded.device_memory_bytes = held_->hello().device_memory_bytes;
@@ -181,7 +179,8 @@ class ProgramServer {
     HeldProgram held(program.held, files_);
     (void)held.run(1, program.warm_up_steps);
     StepCounts counts{.untraced = "a program is counted by its calls"};
-    const std::vector<std::filesystem::path> traces = held.trace(traced_steps, held_wash_out_steps);
+    const std::vector<std::filesystem::path> traces =
+        held.trace(traced_steps, held.steps_to_settle());
     for (std::size_t rank = 0; rank < traces.size(); ++rank) {
       const ProfilerTrace trace = read_profiler_trace(traces[rank]);
       const TracedStep step = split_trace(trace, count_trace(trace, {.skip = steps_to_settle}));

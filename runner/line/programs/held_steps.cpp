@@ -17,14 +17,15 @@ class HeldStep : public LoadedStep {
 
   StepResult run(const Observe& observe) override try {
     (void)program_.hello();
-    const std::int64_t unscored = observe.wash_out_steps + std::exchange(before_first_, 0);
-    const HeldRun run = program_.run(observe.steps, unscored);
+    const std::int64_t before = std::max<std::int64_t>(
+        std::exchange(before_first_, 0), program_.steps_to_settle() - observe.wash_out_steps);
+    const HeldRun run = program_.run(observe.steps, before + observe.wash_out_steps);
     peak_ = std::max(peak_, run.peak_memory_bytes);
     StepResult result;
-    result.first_step = done_;
+    result.first_step = done_ + before;
     result.steps = run.steps;
     result.elapsed = run.elapsed;
-    done_ += unscored + run.steps;
+    done_ = result.first_step + observe.wash_out_steps + run.steps;
     return result;
   } catch (const HeldError& error) {
     throw DeviceError(variant_ + ": " + error.what());
