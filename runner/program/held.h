@@ -77,7 +77,7 @@ class HeldProgram {
   HeldProgram(const HeldProgram&) = delete;
   HeldProgram& operator=(const HeldProgram&) = delete;
   // Ends the program and all that it started.
-  ~HeldProgram() = default;
+  ~HeldProgram() { go_on(); }  // what is stopped would not see the request to end
 
   // Waits until it is held after its first step. Throws HeldError; RequestError where it cannot be
   // started; Interrupted. So do all of these.
@@ -124,6 +124,10 @@ class HeldProgram {
   // The time of all runs that the program claims, and that passed here.
   std::chrono::nanoseconds claimed_{0};
   std::chrono::nanoseconds passed_{0};
+  // Runs that are long enough to tell whether the program's clock is slow, and whether any of them
+  // took as long as the program claims.
+  std::int64_t long_runs_ = 0;
+  bool was_in_time_ = false;
 };
 
 }  // namespace stepgate

@@ -253,8 +253,9 @@ TEST_F(ProgramGate, TheEndOfAProgramIsNoTimeOfItsSteps) {
 }
 
 TEST_F(ProgramGate, AClockThatStopsEarlyIsNotComparable) {
-  head("import torch\n",
-       "real = time.perf_counter_ns\ntime.perf_counter_ns = lambda: real() // 8\nimport torch\n");
+  head("optimizer = AdamW()",
+       "import sitecustomize\nheld = sitecustomize.stepgate_steps._ended\nreal = held._clock\n"
+       "held._clock = lambda: real() // 8\noptimizer = AdamW()");
   const Finished gated = gate(times);
   EXPECT_EQ(gated.exit_code, 4) << gated.out << gated.err;
   EXPECT_NE(gated.out.find("not comparable: the clock stops before the work is done"),

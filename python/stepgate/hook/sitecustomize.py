@@ -10,6 +10,10 @@ on standard error, never the program's problem. For Python 3.8 and later.
 import importlib.machinery
 import os
 import sys
+import time
+
+# Taken before any line of the program runs: what it replaces later is not the clock that counts.
+_clock, _sleep = time.perf_counter_ns, time.sleep
 
 _LIBRARY = "STEPGATE_ATTACH_LIBRARY"
 _SOCKET = "STEPGATE_HOLD"
@@ -37,7 +41,7 @@ class _Steps:
         self._first = self._first_key = None  # a weak reference to an optimizer, and its key
 
     def begin(self):
-        """Before a step: a clock that the program replaces later is not the one that counts."""
+        """Before the first step."""
         if self._ended is None:
             self._ended = _Held() if os.environ.get(_SOCKET) else _Marks()
 
@@ -103,10 +107,7 @@ class _Held:
     file up to which end of a step they may go, and between which ends they record a trace."""
 
     def __init__(self):
-        import time
-
-        self._clock = time.perf_counter_ns  # before the program replaces it
-        self._sleep = time.sleep
+        self._clock, self._sleep = _clock, _sleep
         self._connection = None
         self._is_over = False
         self._key = None
