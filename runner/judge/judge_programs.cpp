@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "base/process/masked_words.h"
 #include "program/accepted_counts.h"
@@ -67,10 +68,22 @@ class ProgramJudge {
     for (const ProgramRun& run : runs_)
       whole.program->insert(whole.program->end(), run.counted.processes.begin(),
                             run.counted.processes.end());
+    whole.last_scored_step = last_scored_step();
     return whole;
   }
 
  private:
+  std::int64_t last_scored_step() const {
+    std::map<int, std::int64_t> last;  // by variant
+    for (const Round& round : measurement_.rounds) {
+      for (const Segment& segment : round.segments)
+        last[segment.variant] = std::max(last[segment.variant], segment.first_step + segment.steps);
+    }
+    const auto least =
+        std::ranges::min_element(last, {}, &std::pair<const int, std::int64_t>::second);
+    return least == last.end() ? 0 : least->second;
+  }
+
   // A variant with fewer processes takes part with its last one.
   const CountedProcess* process_of(std::size_t variant, std::size_t index) const {
     const auto& counted = counted_[variant];

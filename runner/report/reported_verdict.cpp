@@ -498,12 +498,15 @@ std::string rates_in_words(const Verdict& verdict) {
   if (any_timed) {
     words += fmt::format(
         "; of this process: at most {:.3g} % of runs refute {}, {:.3g} % pass a false one; what "
-        "slows down fewer than {} of rounds may not have shown",
+        "slows down fewer than {} of rounds{} may not have shown",
         100 * verdict.suite_alpha,
         verdict.suite_lines == 1
             ? "a true comparison"
             : fmt::format("any true one of {} comparisons", verdict.suite_lines),
-        100 * verdict.beta, share_in_words(share_that_may_not_show(verdict.rounds, verdict.beta)));
+        100 * verdict.beta, share_in_words(share_that_may_not_show(verdict.rounds, verdict.beta)),
+        verdict.last_scored_step == 0
+            ? ""
+            : fmt::format(", or happens after step {} of a launch,", verdict.last_scored_step));
   }
   const bool any_stored =
       std::any_of(verdict.assertions.begin(), verdict.assertions.end(),

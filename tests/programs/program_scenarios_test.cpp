@@ -3,7 +3,9 @@
 // construction, and steps take as long as they are told to.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -287,6 +289,19 @@ TEST_F(HeldScenarios, ASlowerProgramFailsAndCountsAreKnownBesideTimes) {
   EXPECT_EQ(line["expect"][1]["outcome"], "passes") << failing.out;
   EXPECT_EQ(line["expect"][2]["outcome"], "passes") << failing.out;
   EXPECT_EQ(line["expect"][3]["outcome"], "fails") << failing.out;
+  std::map<std::string, std::int64_t> last;  // scored step of a variant, counted from its start
+  for (const Json& round : line["measurement"]["rounds"]) {
+    for (const Json& segment : round) {
+      std::int64_t& of_variant = last[segment["variant"]];
+      of_variant = std::max(of_variant, segment["first_step"].get<std::int64_t>() +
+                                            segment["steps"].get<std::int64_t>());
+    }
+  }
+  EXPECT_NE(
+      failing.out.find(", or happens after step " + std::to_string(std::min(last["a"], last["b"])) +
+                       " of a launch, may not have shown"),
+      std::string::npos)
+      << failing.out;
   expect_recomputed("r.json", failing);
   const Finished valid =
       ChildProcess(STEPGATE_PYTHON,

@@ -215,6 +215,9 @@ struct Verdict {
   std::int64_t earlier_rounds = 0;
   std::int64_t earlier_runs = 0;
   std::int64_t loads_per_round = 0;  // of every variant
+  // The last step of a launch that was scored, of the variant in which it is the smallest; 0 where
+  // no program was timed. What a program does later in a launch cannot have shown.
+  std::int64_t last_scored_step = 0;
   std::chrono::nanoseconds device_time{0};
   std::chrono::nanoseconds wall_time{0};
 };
