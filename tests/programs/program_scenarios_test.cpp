@@ -311,6 +311,25 @@ TEST_F(HeldScenarios, ASlowerProgramFailsAndCountsAreKnownBesideTimes) {
   EXPECT_EQ(valid.exit_code, 0) << valid.out << valid.err;
 }
 
+// A loader that filled its queue while its program was held would hide how slow it is.
+TEST_F(HeldScenarios, ASlowLoaderIsNotHiddenByItsQueue) {
+  write("loads.py",
+        "import queue, sys, threading, time\nfrom torch.optim.optimizer import AdamW\n"
+        "from torch.tensors import launch\nbatches = queue.Queue(8)\n\n\ndef load():\n"
+        "    while True:\n        time.sleep(float(sys.argv[1]))\n        batches.put(1)\n\n\n"
+        "threading.Thread(target=load, daemon=True).start()\noptimizer = AdamW()\nwhile True:\n"
+        "    batches.get()\n    launch()\n    time.sleep(0.005)\n    optimizer.step()\n");
+  write("loads.toml",
+        "claim = \"a loader is fast enough\"\n[program]\ncommand = [\"" STEPGATE_PYTHON
+        "\", \"loads.py\"]\nenv = { FAKE_CUDA = \"" FAKE_CUDA
+        "\", PYTHONPATH = \"" STEPGATE_SOURCE_DIR
+        "/tests/programs/fake_torch\" }\nsteps = 5\n[variant.a]\nprogram.arguments = "
+        "[\"0.003\"]\n[variant.b]\nprogram.arguments = [\"0.012\"]\n[measure]\n"
+        "max_seconds = 40\n[expect]\nas_fast = \"b.step_ms_mean <= 1.1 * a.step_ms_mean\"\n");
+  const Finished slower = run({"loads.toml"});
+  EXPECT_EQ(slower.exit_code, 1) << slower.out << slower.err;
+}
+
 TEST_F(HeldScenarios, ProgramsWithoutPyTorchNameTheirStepsThemselves) {
   const std::string command = "[\"" STEPGATE_PYTHON "\", \"" STEPGATE_SOURCE_DIR
                               "/tests/programs/fake_steps.py\", \"" FAKE_CUDA "\"]";
