@@ -3,6 +3,7 @@
 exit code of played times."""
 import contextlib
 import io
+import os
 import pathlib
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import tempfile
 
 REPOSITORY, STEPGATE = map(pathlib.Path, sys.argv[1:])
 sys.dont_write_bytecode = True
+os.environ["STEPGATE_BASELINES"] = str(REPOSITORY / "baselines")  # of the simulated device
 sys.path.insert(0, str(REPOSITORY / "ci"))
 import compare_pytorch as compared
 
@@ -77,7 +79,7 @@ compared.subprocess.run = lambda command, **how: ran(["simulated" if word == "cu
 out, _, ended = run(str(STEPGATE), "--kernels", "d512")
 compared.subprocess.run = ran
 rows = {row[1].strip(): [float(cell.removesuffix(" ms ")) for cell in row[2:4]] for line in out.splitlines()[2:] if len(row := line.split("|")) > 3}
-assert ended is None and list(rows) == [*compared.KINDS, "sum"], out
+assert ended is None and list(rows) == [*compared.KINDS, "sum"], (out, ended)
 assert [theirs for theirs, _ in rows.values()] == [2.25, 1.0, 3.5, 0.75, 0.5, 4.0, 12.0], out
 assert all(ours > 0 for _, ours in rows.values()) and abs(sum(ours for _, ours in rows.values()) - 2 * rows["sum"][1]) < 0.05, out
 assert "torch.compile, 12.5 ms:\n     4.000 ms  triton_poi_fused_silu_8\n" in out and " ms  matmul\n" in out, out
